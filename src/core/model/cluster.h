@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cluster state: the one owner of nodes, pods and the device ledger. It changes only through the
+// calls below, which a driver makes for each event; a scheduling decision reads it and tries moves in
+// a transaction that is rolled back or kept.
+//
+//   pod:   (unknown) --add--> Pending --place--> Placed --unplace--> Pending --remove--> (unknown)
+//                        \---- add with bound_node ---^        bound to an unknown node: Orphan
+//
+// Not thread-safe: one thread owns it. Reading from several threads while nobody writes is fine.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/result.h"
+#include "core/model/ids.h"
+#include "core/model/node.h"
+#include "core/model/pod.h"
+#include "core/model/spec.h"
+#include "core/model/symbol.h"
+
+namespace jogak::core {
+
+// One line of the change log, so that caches follow what changed instead of re-reading the cluster.
+struct Change {
+  NodeId node;
+  PodId pod;             // valid: this pod was placed (+1) on or taken (-1) from the node
+  std::int32_t delta = 0;  // 0: the node itself changed (facts, liveness)
+  ShapeId shape;         // of the pod
+  IdentityId identity;
+  bool terminating = false;
+};
+
+struct ImageInfo {
+  std::int64_t size_bytes = 0;
+  std::int32_t node_count = 0;
+};
+
+// Storage and policy objects, read by a few filters. Keys are "name" or "ns/name".
+struct Objects {
+  std::map<std::string, NamespaceSpec, std::less<>> namespaces;
+  std::map<std::string, PdbSpec, std::less<>> pdbs;
+  std::map<std::string, WorkloadSpec, std::less<>> workloads;  // "Kind/ns/name"
+  std::map<std::string, PersistentVolumeSpec, std::less<>> pvs;
+  std::map<std::string, PersistentVolumeClaimSpec, std::less<>> pvcs;
+  std::map<std::string, StorageClassSpec, std::less<>> storage_classes;
+  std::map<std::string, CsiNodeSpec, std::less<>> csi_nodes;
+  std::map<std::string, CsiDriverSpec, std::less<>> csi_drivers;
+  std::map<std::string, CsiStorageCapacitySpec, std::less<>> csi_capacities;
+  std::map<std::string, VolumeAttachmentSpec, std::less<>> attachments;
+};
+
+class Cluster {
+ public:
+  Cluster() = default;
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  // ---- events ----
+  // Adds a node or replaces the facts of the one with this name; usage of pods there is kept, and
+  // orphans bound to the name move in. Errors: Invalid with the field (duplicate label, negative
+  // capacity, a GPU or MIG instance that cannot be).
+  Result<NodeId> upsert_node(const NodeSpec& spec);
+  // Pods still placed there become orphans: they hold nothing until the node or their end is seen.
+  void remove_node(NodeId node);
+  // Adds a pod or replaces the one with this uid. A pod with bound_node is placed there at once, also
+  // over the node's capacity: what is observed is never refused. Errors: Invalid (empty name, holds
+  // that name a GPU the node lacks, a request that overflows).
+  Result<PodId> upsert_pod(const PodSpec& spec);
+  // Fast path of the above for a pending pod whose shape and identity are already interned.
+  PodId add_pending(std::string_view name, std::string_view uid, ShapeId shape, IdentityId identity);
+  void remove_pod(PodId pod);
+  void set_terminating(PodId pod);
+  // Kubernetes objects that only filters read. Every change bumps objects_version().
+  Objects& mutable_objects() { ++objects_version_; return objects_; }
+
+  // ---- moves (also used inside transactions) ----
+  // Books the pod on the node. `holds` names its devices (empty if it asks for none); every hold must
+  // be legal (checked), requests may overbook only where the pod is observed as bound.
+  void place(PodId pod, NodeId node, std::span<const GpuHold> holds);
+  void unplace(PodId pod);
+  // kNoNode clears. Does not book anything.
+  void nominate(PodId pod, NodeId node);
+
+  // ---- transactions ----
+  // Moves after checkpoint() are undone in reverse by rollback_to(); contents, including versions and
+  // internal orders, are then exactly as before. Events are not allowed while a transaction is open.
+  using Checkpoint = std::size_t;
+  Checkpoint checkpoint();
+  void rollback_to(Checkpoint mark);
+  void commit();  // ends all open checkpoints
+
+  // ---- interning ----
+  ShapeId intern_shape(const PodShape& shape);
+  IdentityId intern_identity(const Identity& identity);
+  Symbol symbol(std::string_view text) { return symbols_.intern(text); }
+  const SymbolTable& symbols() const { return symbols_; }
+  std::string_view text(Symbol s) const { return symbols_.text(s); }
+  std::string_view scalar_name(ScalarId id) const { return text(scalar_names_[id.value]); }
+  std::optional<ScalarId> find_scalar(std::string_view name) const;
+
+  // ---- reading ----
+  std::span<const Node> nodes() const { return nodes_; }  // includes dead slots (alive == false)
+  const Node& node(NodeId id) const { return nodes_[id.value]; }
+  std::optional<NodeId> find_node(std::string_view name) const;
+  std::size_t node_count() const { return alive_nodes_; }
+  // Live nodes by (order, name): the order in which equal scores are settled.
+  std::span<const NodeId> node_order() const;
+  // Position of a live node in node_order().
+  std::uint32_t rank(NodeId id) const;
+
+  std::span<const Pod> pods() const { return pods_; }  // includes free slots (state Gone)
+  const Pod& pod(PodId id) const { return pods_[id.value]; }
+  std::optional<PodId> find_pod(std::string_view ns, std::string_view name) const;
+  std::string pod_full_name(PodId id) const;  // "ns/name"
+  const Shape& shape(ShapeId id) const { return shapes_[id.value]; }
+  const Shape& shape_of(PodId id) const { return shapes_[pods_[id.value].shape.value]; }
+  const Identity& identity(IdentityId id) const { return identities_[id.value]; }
+  const Identity& identity_of(PodId id) const { return identities_[pods_[id.value].identity.value]; }
+  std::size_t shape_count() const { return shapes_.size(); }
+  // Pods with a nomination, in id order. Few.
+  std::span<const PodId> nominated_pods() const { return nominated_; }
+  // Shapes with pod affinity, anti-affinity (any kind) that at least one placed pod has.
+  std::int64_t placed_with_affinity() const { return placed_with_affinity_; }
+
+  const Objects& objects() const { return objects_; }
+  std::uint64_t objects_version() const { return objects_version_; }
+  const std::vector<ImageInfo>& images() const { return images_; }
+  std::optional<ImageId> find_image(std::string_view name) const;
+
+  // ---- change log ----
+  // Entries [change_begin(), change_end()) are available; older ones are gone and a reader that
+  // missed them starts over.
+  std::uint64_t change_begin() const { return change_base_; }
+  std::uint64_t change_end() const { return change_base_ + changes_.size(); }
+  const Change& change(std::uint64_t index) const {
+    return changes_[static_cast<std::size_t>(index - change_base_)];
+  }
+  // Bumps when node_order() or the set of nodes changed.
+  std::uint64_t topology_version() const { return topology_version_; }
+
+  // Order-independent digest of all nodes, pods, holds and usage.
+  std::uint64_t digest() const;
+  // Recomputes every node's usage and device ledger from the pods alone and compares; the first
+  // difference as text, empty if none. Shares no code with place/unplace.
+  std::string recount() const;
+  // Bytes held by nodes and pods, for the memory floor.
+  std::size_t memory_bytes() const;
+
+ private:
+  struct Undo;
+  // (implementation state below)
+  friend class ClusterTestPeer;
+
+  NodeId node_slot(Symbol name);
+  Result<void> set_node_facts(Node& node, const NodeSpec& spec);
+  void book(Pod& pod, PodId id, Node& node, int sign);
+  void book_devices(const Pod& pod, Node& node, int sign);
+  void log_change(NodeId node, PodId pod, int delta);
+  void touch(Node& node);
+  void do_place(PodId pod, NodeId node, std::span<const GpuHold> holds, bool known);
+  void do_unplace(PodId pod);
+  void detach(PodId pod);
+  PodId new_pod_slot();
+
+  SymbolTable symbols_;
+  std::vector<Node> nodes_;
+  std::unordered_map<std::uint32_t, NodeId> node_by_name_;  // by symbol
+  std::vector<NodeId> free_nodes_;
+  std::size_t alive_nodes_ = 0;
+  std::vector<Pod> pods_;
+  std::vector<PodId> free_pods_;
+  std::unordered_map<std::uint64_t, PodId> pod_by_name_;  // (ns symbol, name symbol)
+  std::vector<PodId> nominated_;
+  std::vector<PodId> orphans_;
+  std::deque<Shape> shapes_;
+  std::unordered_multimap<std::uint64_t, ShapeId> shape_by_digest_;
+  std::deque<Identity> identities_;
+  std::deque<Symbol> identity_ns_;
+  std::unordered_multimap<std::uint64_t, IdentityId> identity_by_digest_;
+  std::vector<Symbol> scalar_names_;
+  std::unordered_map<std::uint32_t, ScalarId> scalar_by_name_;
+  std::vector<ImageInfo> images_;
+  std::unordered_map<std::uint32_t, ImageId> image_by_name_;
+  Objects objects_;
+  std::uint64_t objects_version_ = 1;
+  std::uint64_t version_clock_ = 0;
+  std::uint64_t topology_version_ = 1;
+  std::int64_t placed_with_affinity_ = 0;
+  std::deque<Change> changes_;
+  std::uint64_t change_base_ = 0;
+  std::vector<Undo> journal_;
+  std::size_t open_checkpoints_ = 0;
+  mutable std::vector<NodeId> order_;
+  mutable std::vector<std::uint32_t> rank_;
+  mutable std::uint64_t order_version_ = 0;
+};
+
+}  // namespace jogak::core
