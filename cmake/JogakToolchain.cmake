@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Compiler and linker settings shared by every target: warnings, sanitizers, ccache and mold where
+# the machine has them. Options are read from the cache variables of the top CMakeLists.txt.
+
+add_compile_options(
+  -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Wimplicit-fallthrough)
+if(JOGAK_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  add_compile_options(-Wthread-safety)
+endif()
+if(JOGAK_HARDENED)
+  add_compile_definitions(_GLIBCXX_ASSERTIONS)
+endif()
+
+if(JOGAK_SANITIZE)
+  add_compile_options(-fsanitize=${JOGAK_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${JOGAK_SANITIZE})
+endif()
+if(JOGAK_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "JOGAK_FUZZ needs clang: use the preset named fuzz")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+if(JOGAK_COVERAGE)
+  add_compile_options(--coverage -fprofile-abs-path)
+  add_link_options(--coverage)
+endif()
+
+find_program(JOGAK_CCACHE ccache)
+if(JOGAK_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${JOGAK_CCACHE}")
+endif()
+find_program(JOGAK_MOLD mold)
+if(JOGAK_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
