@@ -87,6 +87,8 @@ class Cluster {
   // Books the pod on the node. `holds` names its devices (empty if it asks for none); every hold must
   // be legal (checked), requests may overbook only where the pod is observed as bound.
   void place(PodId pod, NodeId node, std::span<const GpuHold> holds);
+  // As place() for a pod whose devices nobody knows: that many of the node's count as busy.
+  void place_unknown(PodId pod, NodeId node);
   void unplace(PodId pod);
   // kNoNode clears. Does not book anything.
   void nominate(PodId pod, NodeId node);
@@ -129,8 +131,11 @@ class Cluster {
   std::size_t shape_count() const { return shapes_.size(); }
   // Pods with a nomination, in id order. Few.
   std::span<const PodId> nominated_pods() const { return nominated_; }
-  // Shapes with pod affinity, anti-affinity (any kind) that at least one placed pod has.
+  // Placed pods that carry any pod (anti-)affinity term: zero lets filters skip the symmetric side.
   std::int64_t placed_with_affinity() const { return placed_with_affinity_; }
+
+  // Instances of a profile (index within the device's MigModel) in use on one device.
+  std::int32_t mig_count(const Node& node, std::int32_t gpu, std::int32_t profile) const;
 
   const Objects& objects() const { return objects_; }
   std::uint64_t objects_version() const { return objects_version_; }
@@ -157,35 +162,52 @@ class Cluster {
   std::size_t memory_bytes() const;
 
  private:
-  struct Undo;
-  // (implementation state below)
-  friend class ClusterTestPeer;
+  enum class UndoKind : std::uint8_t { Place, Unplace, Nominate };
+  // What it takes to undo one move; versions are put back because contents are.
+  struct Undo {
+    UndoKind kind;
+    bool holds_known = true;
+    PodId pod;
+    NodeId node;                // where it was placed, or the former nomination
+    std::uint32_t slot = 0;     // Unplace: position in Node::pods
+    std::uint64_t version = 0;  // the node's, before the move
+    std::vector<GpuHold> holds;
+  };
 
-  NodeId node_slot(Symbol name);
-  Result<void> set_node_facts(Node& node, const NodeSpec& spec);
-  void book(Pod& pod, PodId id, Node& node, int sign);
+  Result<void> check_node(const NodeSpec& spec) const;
+  Result<void> check_pod(const PodSpec& spec) const;
+  void set_node_facts(Node& node, const NodeSpec& spec);
+  void set_node_capacity(Node& node, const NodeSpec& spec);
+  void set_node_gpus(Node& node, const NodeSpec& spec);
+  void set_node_images(Node& node, const NodeSpec& spec);
+  void book(const Pod& pod, Node& node, int sign);
   void book_devices(const Pod& pod, Node& node, int sign);
+  void rebook_devices(Node& node);
+  void check_holds(const Pod& pod, const Node& node, std::span<const GpuHold> holds) const;
   void log_change(NodeId node, PodId pod, int delta);
-  void touch(Node& node);
-  void do_place(PodId pod, NodeId node, std::span<const GpuHold> holds, bool known);
+  void touch(Node& node) { node.version = ++version_clock_; }
+  void do_place(PodId pod, NodeId node, std::vector<GpuHold> holds, bool known);
   void do_unplace(PodId pod);
-  void detach(PodId pod);
+  void do_nominate(PodId pod, NodeId node);
+  void adopt_orphans(NodeId node);
+  ScalarId scalar_id(std::string_view name);
   PodId new_pod_slot();
+  std::uint64_t pod_digest(const Pod& pod) const;
+  std::uint64_t node_digest(const Node& node) const;
 
   SymbolTable symbols_;
   std::vector<Node> nodes_;
-  std::unordered_map<std::uint32_t, NodeId> node_by_name_;  // by symbol
+  std::unordered_map<std::uint32_t, NodeId> node_by_name_;  // by symbol; looked up only
   std::vector<NodeId> free_nodes_;
   std::size_t alive_nodes_ = 0;
   std::vector<Pod> pods_;
   std::vector<PodId> free_pods_;
-  std::unordered_map<std::uint64_t, PodId> pod_by_name_;  // (ns symbol, name symbol)
+  std::unordered_multimap<std::uint64_t, PodId> pod_by_name_;  // by digest of ns and name
   std::vector<PodId> nominated_;
   std::vector<PodId> orphans_;
   std::deque<Shape> shapes_;
   std::unordered_multimap<std::uint64_t, ShapeId> shape_by_digest_;
   std::deque<Identity> identities_;
-  std::deque<Symbol> identity_ns_;
   std::unordered_multimap<std::uint64_t, IdentityId> identity_by_digest_;
   std::vector<Symbol> scalar_names_;
   std::unordered_map<std::uint32_t, ScalarId> scalar_by_name_;

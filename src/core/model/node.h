@@ -39,6 +39,14 @@ struct Gpu {
   bool fully_free() const { return usable() && owner_count == 0 && free_units == capacity_units; }
 };
 
+// A MIG instance that exists on a device which is not cut on demand: the only places its pods can go.
+struct MigSlot {
+  std::int16_t gpu = 0;
+  std::int16_t profile = 0;  // index within the device's MigModel
+  std::int16_t start = 0;
+  friend bool operator==(const MigSlot&, const MigSlot&) = default;
+};
+
 struct ScalarAmount {
   ScalarId id;
   std::int64_t allocatable = 0;
@@ -85,6 +93,7 @@ struct Node {
   std::vector<ImageId> images;       // sorted
   std::vector<Symbol> features;
   std::vector<Gpu> gpus;
+  std::vector<MigSlot> mig_slots;    // of all devices with mig_enabled and not mig_dynamic
 
   std::int64_t pod_count() const { return static_cast<std::int64_t>(pods.size()); }
   const ScalarAmount* scalar(ScalarId id) const {

@@ -26,9 +26,10 @@ struct Shape {
   std::int64_t cpu = 0, memory = 0, storage = 0;  // effective requests; same units as Node
   std::vector<ScalarRequest> scalars;             // sorted by id; zero amounts are left out
   std::vector<Symbol> gpu_models;                 // symbolised spec.gpu.models
-  std::int32_t mig_profile = -1;                  // index into mig.h's profile names; -1: none
+  std::vector<std::int8_t> mig_profile;           // per mig_models() entry: profile index or -1
   std::uint64_t digest = 0;                       // of the spec
   bool has_pod_constraints = false;  // spread or any pod (anti-)affinity of its own
+  bool has_affinity_terms = false;   // any pod (anti-)affinity, required or preferred
   bool has_volumes = false;
 };
 
@@ -48,20 +49,20 @@ enum class PodState : std::uint8_t {
 };
 
 struct Pod {
-  Symbol name;  // without namespace
-  Symbol uid;
+  std::string name;  // without namespace; strings, not symbols: pods come and go for months
+  std::string uid;
   ShapeId shape;
   IdentityId identity;
   NodeId node;             // Placed only
   NodeId nominated;        // valid: counts on that node for pods of lower or equal priority
-  Symbol orphan_node;      // Orphan: the name it is bound to; also an unknown nominated node's name
+  Symbol orphan_node;      // Orphan: the name it is bound to
   std::int64_t start_time = kNoTime;
   std::uint32_t generation = 0;
   std::uint32_t slot_in_node = 0;  // position in Node::pods
   PodState state = PodState::Gone;
   bool terminating = false;
   bool preemption_victim = false;
-  bool holds_known = true;   // false: placed on a node with devices, but which ones is unknown
+  bool holds_known = true;   // false: it has devices, but which ones nobody reported
   std::vector<GpuHold> holds;
 };
 

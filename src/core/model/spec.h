@@ -6,6 +6,7 @@
 // thousandths of a device, GPU memory in MiB, time in nanoseconds since an epoch the driver chooses.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -17,6 +18,11 @@ namespace jogak::core {
 
 using Labels = std::vector<std::pair<std::string, std::string>>;  // sorted by key, keys unique
 using ResourceList = std::vector<std::pair<std::string, std::int64_t>>;  // sorted by name, unique
+
+// Amounts above this are refused at the door, so that sums over any possible number of pods on a node
+// cannot overflow: 2^50 (a pebibyte, or a trillion cores) times 2^12 pods stays below 2^63.
+inline constexpr std::int64_t kMaxAmount = std::int64_t{1} << 50;
+inline constexpr std::size_t kMaxGpus = 32;  // per node; nvlink_mask has a bit for each
 
 inline constexpr std::int64_t kNoTime = std::numeric_limits<std::int64_t>::max();
 
