@@ -120,8 +120,8 @@ bool matches_text(const Requirement& requirement, std::optional<std::string_view
 }
 
 bool matches(const Requirement& requirement, const std::string* value) {
-  return matches_text(requirement, value == nullptr ? std::nullopt
-                                                    : std::optional<std::string_view>(*value));
+  return matches_text(requirement,
+                      value == nullptr ? std::nullopt : std::optional<std::string_view>(*value));
 }
 
 bool matches(const LabelSelector& selector, const Labels& labels) {
@@ -156,8 +156,7 @@ bool node_matches_any(const Cluster& cluster, const Node& node,
       terms, [&](const NodeSelectorTerm& term) { return node_matches(cluster, node, term); });
 }
 
-bool required_node_affinity_matches(const Cluster& cluster, const PodShape& pod,
-                                    const Node& node) {
+bool required_node_affinity_matches(const Cluster& cluster, const PodShape& pod, const Node& node) {
   if (!node_matches_all(cluster, node, pod.node_selector)) return false;
   return !pod.node_affinity || node_matches_any(cluster, node, *pod.node_affinity);
 }
