@@ -18,12 +18,16 @@ struct MigProfile {
   std::int32_t compute = 0;  // compute slices
   std::uint16_t starts = 0;  // bit i: may start at slice i
   std::int32_t max_count = 0;
+  std::int32_t nvdec = 0;    // video decoders it takes
+  std::int32_t ofa = 0;      // optical flow engines it takes
 };
 
 struct MigModel {
   std::string_view key;      // matched against the GPU model label, e.g. "A100-SXM4-80GB"
   std::int32_t slices = 0;   // memory slices
   std::span<const MigProfile> profiles;
+  std::int32_t nvdec = 0;    // what the GPU has of the engines that profiles share out
+  std::int32_t ofa = 0;
 };
 
 // All models, in a fixed order; Gpu::mig_model indexes it.
@@ -36,8 +40,13 @@ std::optional<std::uint8_t> find_mig_model(std::string_view gpu_model);
 // Index of a profile within the model, or -1. Accepts the resource form ("1g.10gb.me") too.
 std::int32_t find_mig_profile(const MigModel& model, std::string_view name);
 
-// Where the profile may go now, given the slices in use; bit i: start i. Counts (max_count) are the
-// caller's to check.
+// True if this many instances of each profile (by index, missing ones count 0) respect the counts
+// and the engines of the GPU. Disjoint slices alone do not give that: "+me" profiles take engines of
+// which there is one.
+bool mig_counts_fit(const MigModel& model, std::span<const std::int32_t> counts);
+
+// Where the profile may go now, given the slices in use; bit i: start i. Counts and engines are the
+// caller's to check (mig_counts_fit).
 std::uint16_t mig_free_starts(const MigProfile& profile, std::uint16_t used_mask);
 
 // Mask of the slices an instance covers.
