@@ -287,6 +287,12 @@ void Cluster::place_unknown(PodId id, NodeId node) {
   do_place(id, node, {}, shape_of(id).spec.gpu.kind == GpuAsk::None);
 }
 
+void Cluster::place_back(PodId id, NodeId node, std::span<const GpuHold> holds, bool holds_known) {
+  JOGAK_CHECK(open_checkpoints_ > 0, "only what a transaction took can be put back");
+  journal_.push_back({UndoKind::Place, holds_known, id, node, 0, nodes_[node.value].version, {}});
+  do_place(id, node, {holds.begin(), holds.end()}, holds_known);
+}
+
 void Cluster::unplace(PodId id) {
   const Pod& pod = pods_[id.value];
   JOGAK_CHECK(pod.state == PodState::Placed);

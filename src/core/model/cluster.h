@@ -89,6 +89,9 @@ class Cluster {
   void place(PodId pod, NodeId node, std::span<const GpuHold> holds);
   // As place() for a pod whose devices nobody knows: that many of the node's count as busy.
   void place_unknown(PodId pod, NodeId node);
+  // Inside a transaction: puts a pod back where unplace() took it from, devices as they were. What was
+  // observed there need not be legal (a device may have turned unhealthy), so nothing is checked.
+  void place_back(PodId pod, NodeId node, std::span<const GpuHold> holds, bool holds_known);
   void unplace(PodId pod);
   // kNoNode clears. Does not book anything.
   void nominate(PodId pod, NodeId node);
