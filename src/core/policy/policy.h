@@ -85,6 +85,7 @@ void choose_tightest(const Node& node, const GpuRequest& request, std::vector<Gp
 // the set that leaves the best-connected rest, then lowest indices.
 void choose_close(const Node& node, std::int32_t count, std::vector<GpuHold>& out);
 // MIG instances at the starts that leave the most other placements possible.
-void choose_mig(const Node& node, const Shape& shape, std::vector<GpuHold>& out);
+void choose_mig(const Cluster& cluster, const Node& node, const Shape& shape,
+                std::vector<GpuHold>& out);
 
 }  // namespace jogak::core
