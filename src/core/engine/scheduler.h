@@ -25,8 +25,6 @@ struct Decision {
 };
 
 struct SchedulerOptions {
-  // Threads for building or scanning; 1 keeps everything on the caller's. Answers do not depend on it.
-  unsigned threads = 1;
   // Class indexes kept; the least recently used is dropped beyond that.
   std::size_t class_limit = 256;
   // True: no incremental index, every decision scans all nodes with the same filters.
