@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baseline "GpuClustering" of the FGD paper (Weng et al., USENIX ATC 2023). A pod's tag is "share" or
-// the number of whole devices it asks for; with b = trunc(25 * (8000 - R) / 8000):
+// Baseline "GpuClustering" of the FGD paper (Weng et al., USENIX ATC 2023). A pod's tag is "share"
+// or the number of whole devices it asks for; with b = trunc(25 * (8000 - R) / 8000):
 //   the node holds this tag and no other  75 + b      no GPU pod at all    25 + b
 //   this tag and others                   50 + b      only other tags           b
 // Pods without GPU score 0 everywhere and so take the first feasible node.
@@ -44,8 +44,7 @@ std::uint64_t ClusteringPolicy::tags_on(const Cluster& cluster, const Node& node
   return tags.mask;
 }
 
-std::int64_t ClusteringPolicy::score(const Cluster& cluster, const Shape& shape,
-                                     const Node& node) {
+std::int64_t ClusteringPolicy::score(const Cluster& cluster, const Shape& shape, const Node& node) {
   const GpuAmount ask = view_.ask(shape, node);
   if (ask.count == 0) return 0;
   const std::uint64_t mine = tag_bit(ask);

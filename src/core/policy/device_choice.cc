@@ -115,9 +115,8 @@ std::uint32_t grown_set(const Node& node, std::span<const std::int32_t> free, st
 }
 
 bool has_topology(const Node& node) {
-  return std::ranges::any_of(node.gpus, [](const Gpu& gpu) {
-    return gpu.nvlink_mask != 0 || gpu.numa_node >= 0;
-  });
+  return std::ranges::any_of(
+      node.gpus, [](const Gpu& gpu) { return gpu.nvlink_mask != 0 || gpu.numa_node >= 0; });
 }
 
 // Placements still possible with these slices in use, each counted with its compute slices.
@@ -206,8 +205,8 @@ class MigSearch {
   const Cluster& cluster_;
   const Node& node_;
   const Shape& shape_;
-  std::vector<std::uint16_t> used_;   // per device
-  std::vector<std::int32_t> taken_;   // by this pod
+  std::vector<std::uint16_t> used_;  // per device
+  std::vector<std::int32_t> taken_;  // by this pod
 };
 
 }  // namespace
@@ -228,9 +227,8 @@ void choose_tightest(const Node& node, const GpuRequest& request, std::vector<Gp
   }
   const std::size_t count = std::min(fitting.size(), static_cast<std::size_t>(request.count));
   // Free units compare as free memory where devices differ; stable, so lowest indices win ties.
-  std::ranges::stable_sort(fitting, std::less<>{}, [&node](std::int32_t i) {
-    return gpu_at(node, i).free_units;
-  });
+  std::ranges::stable_sort(fitting, std::less<>{},
+                           [&node](std::int32_t i) { return gpu_at(node, i).free_units; });
   fitting.resize(count);
   std::ranges::sort(fitting);
   for (const std::int32_t i : fitting) out.push_back({.gpu = i, .amount = request.amount});

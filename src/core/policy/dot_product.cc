@@ -17,10 +17,10 @@ std::int64_t DotProductPolicy::score(const Cluster&, const Shape& shape, const N
   // products inside 64 bits on any input and touch no node below 100,000 CPUs.
   constexpr std::int64_t kHalfDenominator = kCpuMilliMax * kCpuMilliMax;
   constexpr std::int64_t kGpuFactor = (kCpuMilliMax / kGpuMilliMax) * (kCpuMilliMax / kGpuMilliMax);
-  const std::int64_t cpu = std::min(free_cpu(node), kClampCpuMilli) *
-                           std::min(shape.cpu, kClampCpuMilli);
-  const std::int64_t gpu = std::min(free.total, kClampGpuMilli) *
-                           std::min(ask.total(), kClampGpuMilli) * kGpuFactor;
+  const std::int64_t cpu =
+      std::min(free_cpu(node), kClampCpuMilli) * std::min(shape.cpu, kClampCpuMilli);
+  const std::int64_t gpu =
+      std::min(free.total, kClampGpuMilli) * std::min(ask.total(), kClampGpuMilli) * kGpuFactor;
   return (200 * kHalfDenominator - 100 * (cpu + gpu)) / (2 * kHalfDenominator);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Baseline "FGD" of the FGD paper (Weng et al., USENIX ATC 2023): score
-// s = trunc(100 * sigma((F_before - F_after) / 1000)) over the node alone. Whole-GPU and CPU-only pods
-// have one F_after; for a share every device with room is tried and the best s counts, the lowest
-// index on ties. The hundred coarse steps are part of the method: with finer ones equal scores no
-// longer fall to the first node in node order, which keeps filling the same nodes.
+// s = trunc(100 * sigma((F_before - F_after) / 1000)) over the node alone. Whole-GPU and CPU-only
+// pods have one F_after; for a share every device with room is tried and the best s counts, the
+// lowest index on ties. The hundred coarse steps are part of the method: with finer ones equal
+// scores no longer fall to the first node in node order, which keeps filling the same nodes.
 #include "core/policy/fgd.h"
 
 #include <algorithm>
@@ -16,28 +16,30 @@ namespace jogak::core {
 
 namespace {
 
-// 10^12 * ln(i / (100 - i)) rounded up, i = 1..99: sigma(x) >= i/100 exactly when x >= ln(i/(100-i)).
-// x is in units of 1000 milli, hence x * 10^9 for a difference in milli. Computed with 50 digits; the
-// test compares every step with the exponential function.
+// 10^12 * ln(i / (100 - i)) rounded up, i = 1..99: sigma(x) >= i/100 exactly when x >=
+// ln(i/(100-i)). x is in units of 1000 milli, hence x * 10^9 for a difference in milli. Computed
+// with 50 digits; the test compares every step with the exponential function.
 constexpr std::array<std::int64_t, 99> kThresholds = {
     -4595119850134, -3891820298110, -3476098689835, -3178053830347, -2944438979166,
     -2751535313041, -2586689344097, -2442347035369, -2313634929180, -2197224577336,
     -2090741096933, -1992430164690, -1900958761193, -1815289966638, -1734601055388,
     -1658228076603, -1585627263740, -1516347489368, -1450010175505, -1386294361119,
     -1324925414743, -1265666373331, -1208311205924, -1152679509938, -1098612288668,
-    -1045968555182, -994622575144, -944461608840, -895384047054, -847297860387, -800119300112,
-    -753771802376, -708185057924, -663294217410, -619039208406, -575364144903, -532216813747,
-    -489548225318, -447312218043, -405465108108, -363965377201, -322773392263, -281851152140,
-    -241162056816, -200670695462, -160342650075, -120144311842, -80042707673, -40005334613, 0,
-    40005334614, 80042707674, 120144311843, 160342650076, 200670695463, 241162056817,
-    281851152141, 322773392264, 363965377202, 405465108109, 447312218044, 489548225319,
-    532216813748, 575364144904, 619039208407, 663294217411, 708185057925, 753771802377,
-    800119300113, 847297860388, 895384047055, 944461608841, 994622575145, 1045968555183,
-    1098612288669, 1152679509939, 1208311205925, 1265666373332, 1324925414744, 1386294361120,
-    1450010175506, 1516347489369, 1585627263741, 1658228076604, 1734601055389, 1815289966639,
-    1900958761194, 1992430164691, 2090741096934, 2197224577337, 2313634929181, 2442347035370,
-    2586689344098, 2751535313042, 2944438979167, 3178053830348, 3476098689836, 3891820298111,
-    4595119850135};
+    -1045968555182, -994622575144,  -944461608840,  -895384047054,  -847297860387,
+    -800119300112,  -753771802376,  -708185057924,  -663294217410,  -619039208406,
+    -575364144903,  -532216813747,  -489548225318,  -447312218043,  -405465108108,
+    -363965377201,  -322773392263,  -281851152140,  -241162056816,  -200670695462,
+    -160342650075,  -120144311842,  -80042707673,   -40005334613,   0,
+    40005334614,    80042707674,    120144311843,   160342650076,   200670695463,
+    241162056817,   281851152141,   322773392264,   363965377202,   405465108109,
+    447312218044,   489548225319,   532216813748,   575364144904,   619039208407,
+    663294217411,   708185057925,   753771802377,   800119300113,   847297860388,
+    895384047055,   944461608841,   994622575145,   1045968555183,  1098612288669,
+    1152679509939,  1208311205925,  1265666373332,  1324925414744,  1386294361120,
+    1450010175506,  1516347489369,  1585627263741,  1658228076604,  1734601055389,
+    1815289966639,  1900958761194,  1992430164691,  2090741096934,  2197224577337,
+    2313634929181,  2442347035370,  2586689344098,  2751535313042,  2944438979167,
+    3178053830348,  3476098689836,  3891820298111,  4595119850135};
 constexpr std::int64_t kThresholdUnit = 1'000'000'000;
 
 constexpr std::size_t kStatesMax = 1U << 18;
@@ -55,7 +57,8 @@ LogisticSteps::LogisticSteps(std::int64_t weight) {
   for (std::size_t i = 0; i < least_.size(); ++i) {
     const Wide scaled = static_cast<Wide>(kThresholds[i]) * weight;
     Wide least = scaled / kThresholdUnit;
-    if (scaled > 0 && scaled % kThresholdUnit != 0) ++least;  // round up; division already does below 0
+    if (scaled > 0 && scaled % kThresholdUnit != 0)
+      ++least;  // round up; division already does below 0
     least_[i] = static_cast<std::int64_t>(least);
   }
 }
@@ -170,13 +173,12 @@ std::uint32_t FgdPolicy::request_number(const Request& request) {
   }
   const auto at = std::ranges::find(requests_, request);
   if (at == requests_.end()) requests_.push_back(request);
-  last_request_ = static_cast<std::uint32_t>(std::ranges::find(requests_, request) -
-                                             requests_.begin());
+  last_request_ =
+      static_cast<std::uint32_t>(std::ranges::find(requests_, request) - requests_.begin());
   return last_request_;
 }
 
-std::int64_t FgdPolicy::share_step(const State& state, const Request& request,
-                                   std::int32_t value) {
+std::int64_t FgdPolicy::share_step(const State& state, const Request& request, std::int32_t value) {
   const std::span<const std::int32_t> free = free_of(state);
   const std::int32_t left = value - request.milli;
   after_.clear();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baseline "FGD", fragmentation gradient descent: place where the fragmentation measure F of the node
-// grows least. Everything it computes depends on the node's (model, free CPU, sorted free devices), so
-// that state is numbered once and scores are remembered per (state, request).
+// Baseline "FGD", fragmentation gradient descent: place where the fragmentation measure F of the
+// node grows least. Everything it computes depends on the node's (model, free CPU, sorted free
+// devices), so that state is numbered once and scores are remembered per (state, request).
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 
 namespace jogak::core {
 
-// trunc(100 * sigma(x / 1000)) for x = difference / weight, sigma the logistic function: the number of
-// thresholds that x reaches. Exact, in whole numbers.
+// trunc(100 * sigma(x / 1000)) for x = difference / weight, sigma the logistic function: the number
+// of thresholds that x reaches. Exact, in whole numbers.
 class LogisticSteps {
  public:
   explicit LogisticSteps(std::int64_t weight);

@@ -22,10 +22,14 @@ constexpr std::int64_t kTotalWeightMax = std::int64_t{1} << 40;
 WorkloadMix generic_mix() {
   const auto pods = [](std::int32_t count, std::int32_t milli, std::int64_t cpu,
                        std::int64_t weight) {
-    return MixClass{.cpu = cpu, .memory = 0, .gpu_count = count, .gpu_milli = milli, .models = {},
+    return MixClass{.cpu = cpu,
+                    .memory = 0,
+                    .gpu_count = count,
+                    .gpu_milli = milli,
+                    .models = {},
                     .weight = weight};
   };
-  return {pods(1, 1000, 8000, 45), pods(1, 500, 4000, 25), pods(2, 1000, 16000, 8),
+  return {pods(1, 1000, 8000, 45), pods(1, 500, 4000, 25),  pods(2, 1000, 16000, 8),
           pods(4, 1000, 32000, 6), pods(8, 1000, 64000, 6), pods(0, 0, 4000, 10)};
 }
 
@@ -74,8 +78,8 @@ void FragMix::prepare(const Cluster& cluster, const WorkloadMix& mix) {
   for (const auto& [key, weight] : classes) {
     all += weight;
     const auto& [cpu, count, milli, models] = key;
-    classes_.push_back({.cpu = cpu, .count = count, .milli = milli, .weight = weight,
-                        .models = models});
+    classes_.push_back(
+        {.cpu = cpu, .count = count, .milli = milli, .weight = weight, .models = models});
   }
   // The map's order settles equal weights.
   std::ranges::stable_sort(classes_, std::greater<>{}, &Class::weight);
@@ -92,8 +96,8 @@ void FragMix::prepare(const Cluster& cluster, const WorkloadMix& mix) {
   sizes_.erase(std::unique(sizes_.begin(), sizes_.end()), sizes_.end());
   room_.assign(sizes_.size(), {});
   for (Class& c : classes_) {
-    c.size_rank = static_cast<std::size_t>(
-        std::ranges::lower_bound(sizes_, c.milli) - sizes_.begin());
+    c.size_rank =
+        static_cast<std::size_t>(std::ranges::lower_bound(sizes_, c.milli) - sizes_.begin());
   }
 }
 
@@ -131,7 +135,8 @@ std::int64_t FragMix::fragmentation(Symbol model, std::int64_t cpu,
   std::int64_t sum = 0;
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     const Class& c = classes_[i];
-    const bool fits = c.count > 0 && cpu >= c.cpu && room_[c.size_rank].fitting >= c.count && may[i];
+    const bool fits =
+        c.count > 0 && cpu >= c.cpu && room_[c.size_rank].fitting >= c.count && may[i];
     sum += c.weight * (fits ? room_[c.size_rank].too_small : free_total_);
   }
   return sum;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fragmentation measure F of the FGD paper (Weng et al., USENIX ATC 2023): how much of a node's
-// free GPU the expected workload could not use. For a class m with probability p_m, T the node's free
-// GPU milli and g_i the free milli of its devices:
+// free GPU the expected workload could not use. For a class m with probability p_m, T the node's
+// free GPU milli and g_i the free milli of its devices:
 //
 //   f(m) = T                                if m asks for no GPU, or its models exclude the node,
 //                                           or CPU or devices do not suffice for one pod of m
@@ -22,12 +22,12 @@ namespace jogak::core {
 
 enum class FragCause : std::uint8_t {
   LacksGpuAndCpu,
-  LacksGpu,        // includes the pieces too small for a class that does fit
+  LacksGpu,  // includes the pieces too small for a class that does fit
   LacksCpu,
-  CpuOnlyFits,     // the class asks for no GPU; the CPU would suffice
+  CpuOnlyFits,  // the class asks for no GPU; the CPU would suffice
   CpuOnlyLacksCpu,
   ModelExcluded,
-  Usable,          // not fragmented: what classes that fit could take
+  Usable,  // not fragmented: what classes that fit could take
 };
 inline constexpr std::size_t kFragCauses = 7;
 
@@ -38,8 +38,8 @@ struct FragBreakdown {
   FragBreakdown& operator+=(const FragBreakdown& other);
 };
 
-// The expected workload as F uses it: classes merged without regard to memory, the most frequent first
-// until they make up 95 % of the pods.
+// The expected workload as F uses it: classes merged without regard to memory, the most frequent
+// first until they make up 95 % of the pods.
 class FragMix {
  public:
   // An empty mix stands for a built-in guess: mostly one GPU or half a one, some 2, 4 and 8.
@@ -64,8 +64,8 @@ class FragMix {
   };
   // What one pass over a node's sorted devices tells about each distinct request size.
   struct Room {
-    std::int32_t fitting = 0;      // devices with at least that much
-    std::int64_t too_small = 0;    // milli on the others
+    std::int32_t fitting = 0;    // devices with at least that much
+    std::int64_t too_small = 0;  // milli on the others
   };
 
   void measure(std::span<const std::int32_t> free);

@@ -49,11 +49,16 @@ void GpuView::prepare(const Cluster& cluster) { counted_ = cluster.find_scalar(k
 GpuAmount GpuView::ask(const Shape& shape, const Node& node) const {
   const GpuRequest& gpu = shape.spec.gpu;
   switch (gpu.kind) {
-    case GpuAsk::Whole: return {gpu.kind, gpu.count, kWholeMilli};
-    case GpuAsk::ShareMilli: return {gpu.kind, gpu.count, gpu.amount};
-    case GpuAsk::ShareMib: return {gpu.kind, gpu.count, milli_of_mib(node, gpu.amount)};
-    case GpuAsk::Mig: return {gpu.kind, gpu.count, milli_of_profile(node, gpu.mig_profile)};
-    case GpuAsk::None: break;
+    case GpuAsk::Whole:
+      return {gpu.kind, gpu.count, kWholeMilli};
+    case GpuAsk::ShareMilli:
+      return {gpu.kind, gpu.count, gpu.amount};
+    case GpuAsk::ShareMib:
+      return {gpu.kind, gpu.count, milli_of_mib(node, gpu.amount)};
+    case GpuAsk::Mig:
+      return {gpu.kind, gpu.count, milli_of_profile(node, gpu.mig_profile)};
+    case GpuAsk::None:
+      break;
   }
   if (!counted_) return {};
   for (const ScalarRequest& request : shape.scalars) {
@@ -81,7 +86,8 @@ const FreeGpus& GpuView::look(const Node& node, GpuAsk kind) {
       std::fill_n(free_.milli.begin(), busy, 0);
     }
   }
-  // Devices held by pods that nobody could name: any of the free ones, so the last ones are as good.
+  // Devices held by pods that nobody could name: any of the free ones, so the last ones are as
+  // good.
   std::int32_t unknown = kind == GpuAsk::Mig ? 0 : node.unknown_gpus;
   for (std::size_t i = free_.milli.size(); i > 0 && unknown > 0; --i) {
     if (free_.milli[i - 1] != kWholeMilli) continue;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a placement policy sees of requests and devices, in thousandths of a device, whatever way the
-// pod asks (whole devices, shares, MIG instances, or plain nvidia.com/gpu counts) and whatever way the
-// node tells (device detail or a count). The policies' formulas are written against this view alone.
+// What a placement policy sees of requests and devices, in thousandths of a device, whatever way
+// the pod asks (whole devices, shares, MIG instances, or plain nvidia.com/gpu counts) and whatever
+// way the node tells (device detail or a count). The policies' formulas are written against this
+// view alone.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@ struct GpuAmount {
   bool is_share() const { return kind == GpuAsk::ShareMilli || kind == GpuAsk::ShareMib; }
 };
 
-// The devices of a node that requests of one kind can use at all. Pods that ask for MIG instances see
-// the partitioned devices, all others the rest; a sick device is seen by nobody.
+// The devices of a node that requests of one kind can use at all. Pods that ask for MIG instances
+// see the partitioned devices, all others the rest; a sick device is seen by nobody.
 struct FreeGpus {
   std::vector<std::int32_t> milli;  // per device index; kHidden where not seen
   std::int64_t total = 0;           // sum over the devices seen

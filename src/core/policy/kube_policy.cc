@@ -36,11 +36,15 @@ void KubePolicy::choose(const Cluster& cluster, const Shape& shape, const Node& 
   const GpuRequest& request = shape.spec.gpu;
   if (node.gpus.empty()) return;
   switch (request.kind) {
-    case GpuAsk::None: return;
-    case GpuAsk::Whole: return choose_first_free(node, request.count, out);
+    case GpuAsk::None:
+      return;
+    case GpuAsk::Whole:
+      return choose_first_free(node, request.count, out);
     case GpuAsk::ShareMilli:
-    case GpuAsk::ShareMib: return choose_first_shares(node, request, out);
-    case GpuAsk::Mig: return choose_mig(cluster, node, shape, out);
+    case GpuAsk::ShareMib:
+      return choose_first_shares(node, request, out);
+    case GpuAsk::Mig:
+      return choose_mig(cluster, node, shape, out);
   }
 }
 

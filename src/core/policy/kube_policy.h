@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "kube": places as kube-scheduler's default profile does, for comparison and as the safe choice. Ties
-// go to the first node in node order where kube-scheduler would draw one.
+// "kube": places as kube-scheduler's default profile does, for comparison and as the safe choice.
+// Ties go to the first node in node order where kube-scheduler would draw one.
 #pragma once
 
 #include "core/policy/policy.h"

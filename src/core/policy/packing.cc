@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baseline "GpuPacking" of the FGD paper (Weng et al., USENIX ATC 2023). A pod without GPU scores 0.
-// On a node whose G devices are all free: max(33 - G, G). Else the k tightest devices that fit are
-// looked at: if u > 0 of them are fully free, max(50 - u, 33); if none is,
-// max(100 - trunc(sum of trunc(g * 100 / 1000) / 10), 50).
+// Baseline "GpuPacking" of the FGD paper (Weng et al., USENIX ATC 2023). A pod without GPU scores
+// 0. On a node whose G devices are all free: max(33 - G, G). Else the k tightest devices that fit
+// are looked at: if u > 0 of them are fully free, max(50 - u, 33); if none is, max(100 - trunc(sum
+// of trunc(g * 100 / 1000) / 10), 50).
 #include "core/policy/packing.h"
 
 #include <algorithm>

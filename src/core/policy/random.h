@@ -9,8 +9,8 @@ namespace jogak::core {
 
 class RandomPolicy final : public Policy {
  public:
-  explicit RandomPolicy(std::uint64_t seed) : nodes_(seed, "policy/random/node"),
-                                              devices_(seed, "policy/random/device") {}
+  explicit RandomPolicy(std::uint64_t seed)
+      : nodes_(seed, "policy/random/node"), devices_(seed, "policy/random/device") {}
   std::string_view name() const override { return "random"; }
   ScoreScope scope() const override { return ScoreScope::Global; }
   std::int64_t score(const Cluster&, const Shape&, const Node&) override { return 0; }

@@ -48,8 +48,8 @@ constexpr auto kPolicies = std::to_array<PolicyInfo>({
 
 }  // namespace
 
-void Policy::score_all(const Cluster& cluster, const PodView& pod,
-                       std::span<const NodeId> feasible, std::span<std::int64_t> out) {
+void Policy::score_all(const Cluster& cluster, const PodView& pod, std::span<const NodeId> feasible,
+                       std::span<std::int64_t> out) {
   for (std::size_t i = 0; i < feasible.size(); ++i) {
     out[i] = score(cluster, *pod.shape, cluster.node(feasible[i]));
   }
@@ -60,11 +60,15 @@ void Policy::choose(const Cluster& cluster, const Shape& shape, const Node& node
   const GpuRequest& request = shape.spec.gpu;
   if (node.gpus.empty()) return;  // devices are only counted there
   switch (request.kind) {
-    case GpuAsk::None: return;
-    case GpuAsk::Whole: return choose_close(node, request.count, out);
+    case GpuAsk::None:
+      return;
+    case GpuAsk::Whole:
+      return choose_close(node, request.count, out);
     case GpuAsk::ShareMilli:
-    case GpuAsk::ShareMib: return choose_tightest(node, request, out);
-    case GpuAsk::Mig: return choose_mig(cluster, node, shape, out);
+    case GpuAsk::ShareMib:
+      return choose_tightest(node, request, out);
+    case GpuAsk::Mig:
+      return choose_mig(cluster, node, shape, out);
   }
 }
 
