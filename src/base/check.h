@@ -25,17 +25,17 @@ std::string check_message(fmt::format_string<Args...> text, Args&&... args) {
 
 }  // namespace jogak::internal
 
-#define JOGAK_CHECK(cond, ...)                                                      \
-  do {                                                                              \
-    if (!(cond)) [[unlikely]]                                                       \
-      ::jogak::internal::check_failed(__FILE__, __LINE__, #cond,                    \
+#define JOGAK_CHECK(cond, ...)                                                        \
+  do {                                                                                \
+    if (!(cond)) [[unlikely]]                                                         \
+      ::jogak::internal::check_failed(__FILE__, __LINE__, #cond,                      \
                                       ::jogak::internal::check_message(__VA_ARGS__)); \
   } while (false)
 
 #ifdef NDEBUG
-#define JOGAK_DCHECK(cond, ...)                    \
-  do {                                             \
-    if (false) JOGAK_CHECK(cond, ##__VA_ARGS__);   \
+#define JOGAK_DCHECK(cond, ...)                  \
+  do {                                           \
+    if (false) JOGAK_CHECK(cond, ##__VA_ARGS__); \
   } while (false)
 #else
 #define JOGAK_DCHECK(...) JOGAK_CHECK(__VA_ARGS__)

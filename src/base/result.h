@@ -53,16 +53,15 @@ inline std::unexpected<Error> in_context(std::string_view prefix, Error error) {
 
 // JOGAK_TRY(const auto meta, read_meta(json)): declares meta from the value, or returns the error.
 #define JOGAK_TRY(decl, ...) JOGAK_TRY_(JOGAK_CONCAT(jogak_try_, __COUNTER__), decl, __VA_ARGS__)
-#define JOGAK_TRY_(tmp, decl, ...)                                \
-  auto tmp = (__VA_ARGS__);                                       \
-  if (!tmp.has_value()) [[unlikely]]                              \
-    return std::unexpected(std::move(tmp).error());               \
+#define JOGAK_TRY_(tmp, decl, ...)                  \
+  auto tmp = (__VA_ARGS__);                         \
+  if (!tmp.has_value()) [[unlikely]]                \
+    return std::unexpected(std::move(tmp).error()); \
   decl = *std::move(tmp)
 
 // The same for Result<void>, or where the value is not wanted.
-#define JOGAK_TRY_VOID(...)                                                          \
-  do {                                                                               \
-    if (auto jogak_try_result = (__VA_ARGS__); !jogak_try_result.has_value())        \
-      [[unlikely]]                                                                   \
-      return std::unexpected(std::move(jogak_try_result).error());                   \
+#define JOGAK_TRY_VOID(...)                                                                \
+  do {                                                                                     \
+    if (auto jogak_try_result = (__VA_ARGS__); !jogak_try_result.has_value()) [[unlikely]] \
+      return std::unexpected(std::move(jogak_try_result).error());                         \
   } while (false)

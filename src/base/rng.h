@@ -20,9 +20,9 @@ class Rng {
  public:
   // Equal seed and stream name give equal draws, for ever: recorded runs rely on it.
   explicit Rng(std::uint64_t seed, std::string_view stream = "") {
-    std::uint64_t state = seed;
+    std::uint64_t state = mix(seed + kGolden);
     for (const char c : stream) {
-      state = mix(state ^ static_cast<unsigned char>(c));
+      state = mix(state + kGolden + static_cast<unsigned char>(c));
     }
     for (std::uint64_t& word : state_) {
       state += kGolden;
