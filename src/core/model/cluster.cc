@@ -53,8 +53,19 @@ Result<NodeId> Cluster::upsert_node(const NodeSpec& spec) {
   }
   set_node_facts(nodes_[id.value], spec);
   adopt_orphans(id);
+  note_over(nodes_[id.value], true);
   log_change(id, kNoPod, 0);
   return id;
+}
+
+void Cluster::note_over(Node& node, bool observed) {
+  const bool over =
+      node.cpu_requested > node.cpu_allocatable || node.memory_requested > node.memory_allocatable ||
+      node.storage_requested > node.storage_allocatable ||
+      node.pod_count() > node.pods_allocatable ||
+      std::ranges::any_of(node.scalars,
+                          [](const ScalarAmount& s) { return s.requested > s.allocatable; });
+  node.observed_over = over && (observed || node.observed_over);
 }
 
 void Cluster::remove_node(NodeId id) {
@@ -178,6 +189,7 @@ Result<PodId> Cluster::upsert_pod(const PodSpec& spec) {
       const bool asks = spec.shape.gpu.kind != GpuAsk::None;
       do_place(id, *node, spec.holds.value_or(std::vector<GpuHold>{}),
                !asks || spec.holds.has_value());
+      note_over(nodes_[node->value], true);
     } else {
       pod.state = PodState::Orphan;
       pod.orphan_node = symbols_.intern(spec.bound_node);
@@ -193,7 +205,11 @@ void Cluster::remove_pod(PodId id) {
   JOGAK_CHECK(open_checkpoints_ == 0, "event inside a transaction");
   Pod& pod = pods_[id.value];
   JOGAK_CHECK(pod.state != PodState::Gone);
-  if (pod.state == PodState::Placed) do_unplace(id);
+  if (pod.state == PodState::Placed) {
+    Node& node = nodes_[pod.node.value];
+    do_unplace(id);
+    note_over(node, false);
+  }
   if (pod.state == PodState::Orphan) std::erase(orphans_, id);
   do_nominate(id, kNoNode);
   const auto [first, last] =
@@ -300,7 +316,9 @@ void Cluster::unplace(PodId id) {
     journal_.push_back({UndoKind::Unplace, pod.holds_known, id, pod.node, pod.slot_in_node,
                         nodes_[pod.node.value].version, pod.holds});
   }
+  Node& node = nodes_[pod.node.value];
   do_unplace(id);
+  if (open_checkpoints_ == 0) note_over(node, false);  // a transaction may put it back
 }
 
 void Cluster::nominate(PodId id, NodeId node) {

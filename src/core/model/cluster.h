@@ -189,6 +189,8 @@ class Cluster {
   void check_holds(const Pod& pod, const Node& node, std::span<const GpuHold> holds) const;
   void log_change(NodeId node, PodId pod, int delta);
   void touch(Node& node) { node.version = ++version_clock_; }
+  // After an observation: may set the mark. After a pod left: may only clear it.
+  static void note_over(Node& node, bool observed);
   void do_place(PodId pod, NodeId node, std::vector<GpuHold> holds, bool known);
   void do_unplace(PodId pod);
   void do_nominate(PodId pod, NodeId node);

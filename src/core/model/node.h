@@ -71,6 +71,9 @@ struct Node {
   Symbol gpu_model;
   bool alive = false;
   bool unschedulable = false;
+  // More is booked than there is, and observation did it: pods bound by others, capacity that shrank.
+  // Without the mark a node over its capacity is our mistake.
+  bool observed_over = false;
   std::int32_t order = 0;      // as in NodeSpec; Cluster::node_order() sorts by (order, name)
   // Allocatable and requested. cpu in milli-CPU, memory and storage in bytes. requested may exceed
   // allocatable (devices lost, resize in place): then every non-zero ask fails.
