@@ -17,8 +17,8 @@ inline constexpr int kExitUsage = 2;   // bad use or bad input
 
 // Either `run` or `children` is set. `run` gets the words after the command's own name.
 struct Command {
-  std::string_view name;
-  std::string_view summary;  // one line, lower case, no full stop
+  std::string_view name = {};
+  std::string_view summary = {};  // one line, lower case, no full stop
   int (*run)(std::span<const std::string_view> args) = nullptr;
   std::span<const Command> children = {};
 };

@@ -37,12 +37,12 @@ const std::vector<Command>& gen_commands() {
 std::vector<Command> build_table() {
   std::vector<Command> table;
 #ifdef JOGAK_HAVE_DEMO
-  table.push_back({.name = "demo", .summary = "a short tour on a made-up cluster",
-                   .run = cmd_demo});
+  table.push_back(
+      {.name = "demo", .summary = "a short tour on a made-up cluster", .run = cmd_demo});
 #endif
 #ifdef JOGAK_HAVE_EXPLAIN
-  table.push_back({.name = "explain", .summary = "say why a pod is or is not placed",
-                   .run = cmd_explain});
+  table.push_back(
+      {.name = "explain", .summary = "say why a pod is or is not placed", .run = cmd_explain});
 #endif
   if (!sim_commands().empty()) {
     table.push_back({.name = "sim", .summary = "simulate", .children = sim_commands()});

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stands in for libFuzzer in ordinary builds: gives LLVMFuzzerTestOneInput every file of a corpus
-// folder, then seeded changes of them until a limit of runs or time. Prints the seed and the command
-// that repeats it; on an abort it writes the input at fault to a file before it exits with 1.
+// folder, then seeded changes of them until a limit of runs or time. Prints the seed and the
+// command that repeats it; on an abort it writes the input at fault to a file before it exits
+// with 1.
 //   usage: X_fuzz [CORPUS_DIR | FILE]...
 //   environment: JOGAK_FUZZ_SEED (default 1), JOGAK_FUZZ_RUNS (20000), JOGAK_FUZZ_MS (2000)
 #include <fcntl.h>
@@ -96,8 +97,8 @@ std::uint8_t interesting_byte(jogak::Rng& rng) {
   return static_cast<std::uint8_t>(kBytes[rng.below(kBytes.size())]);
 }
 
-// One to eight small changes: a byte changed, put in, taken out, a piece repeated or cut, or a piece
-// of another input spliced in.
+// One to eight small changes: a byte changed, put in, taken out, a piece repeated or cut, or a
+// piece of another input spliced in.
 Input mutate(Input input, const std::vector<Input>& corpus, jogak::Rng& rng) {
   const std::uint64_t changes = 1 + rng.below(8);
   for (std::uint64_t i = 0; i < changes; ++i) {
