@@ -254,9 +254,13 @@ struct WorkloadSpec {
   std::optional<LabelSelector> selector;
 };
 
+// Volume of a CSI driver. In-tree volumes of a kind that Kubernetes moved to CSI (EBS, GCE PD, ...)
+// are given as what they became, with the plugin they were; they count as CSI volumes only on nodes
+// that say they migrated it (CsiNodeSpec::migrated_plugins).
 struct CsiSource {
   std::string driver;
   std::string handle;
+  std::string migrated_from;  // "kubernetes.io/aws-ebs"; empty: CSI from the start
 };
 
 struct PersistentVolumeSpec {
@@ -273,6 +277,7 @@ struct PersistentVolumeSpec {
   std::string phase;
   bool deleting = false;
   std::optional<CsiSource> csi;
+  std::string attributes_class;  // volumeAttributesClassName
 };
 
 struct PersistentVolumeClaimSpec {
@@ -290,6 +295,7 @@ struct PersistentVolumeClaimSpec {
   bool bind_completed = false;  // annotation pv.kubernetes.io/bind-completed present
   std::string owner_pod_uid;  // controller pod of a generic ephemeral claim
   bool deleting = false;
+  std::string attributes_class;  // volumeAttributesClassName
 };
 
 struct StorageClassSpec {
@@ -306,6 +312,8 @@ struct CsiNodeSpec {
     std::optional<std::int64_t> limit;
   };
   std::vector<Driver> drivers;
+  // Annotation storage.alpha.kubernetes.io/migrated-plugins, split at the commas.
+  std::vector<std::string> migrated_plugins;
 };
 
 struct CsiDriverSpec {
