@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See inter_pod_affinity.h. Facts: kube-scheduler 1.36, plugin interpodaffinity, with two repairs:
-// namespace selectors are judged by the labels of the namespace in both directions (kubernetes issue
-// 141526), and anti-affinity of nominated pods counts also where no placed pod has any.
+// namespace selectors are judged by the labels of the namespace in both directions (kubernetes
+// issue 141526), and anti-affinity of nominated pods counts also where no placed pod has any.
 #include "core/filter/inter_pod_affinity.h"
 
 #include <algorithm>
@@ -175,7 +175,8 @@ std::uint32_t InterPodAffinityFilter::against_index(const Cluster& cluster, Symb
 bool InterPodAffinityFilter::depends_on_hostname() const {
   const auto per_node = [](const Counts& c) { return c.domains.per_node(); };
   return std::ranges::any_of(affinity_, per_node) ||
-         std::ranges::any_of(anti_, [](const AntiTerm& a) { return a.counts.domains.per_node(); }) ||
+         std::ranges::any_of(anti_,
+                             [](const AntiTerm& a) { return a.counts.domains.per_node(); }) ||
          std::ranges::any_of(against_, per_node);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// InterPodAffinity, the required part: the pod's own affinity and anti-affinity towards the pods that
-// are placed, and their required anti-affinity towards it. Pods are counted per (topology key, value)
-// as they are placed and taken, so that a verdict is a few array look-ups.
+// InterPodAffinity, the required part: the pod's own affinity and anti-affinity towards the pods
+// that are placed, and their required anti-affinity towards it. Pods are counted per (topology key,
+// value) as they are placed and taken, so that a verdict is a few array look-ups.
 #pragma once
 
 #include <cstdint>

@@ -41,8 +41,7 @@ PreFilter NodeVolumeLimitsFilter::build(const Cluster& cluster, const PodView& p
     const PersistentVolumeSpec* const pv = find_volume(cluster, attachment.pv_name);
     Symbol node;
     if (pv == nullptr || !pv->csi || !cluster.symbols().find(attachment.node, node)) continue;
-    attachments_[node.value].push_back(
-        {pv->csi->driver, pv->csi->handle, pv->csi->migrated_from});
+    attachments_[node.value].push_back({pv->csi->driver, pv->csi->handle, pv->csi->migrated_from});
   }
   return {};
 }
@@ -53,8 +52,8 @@ std::vector<CsiVolume> NodeVolumeLimitsFilter::attached(const Cluster& cluster, 
   for (const PodId other : node.pods) {
     const Shape& shape = cluster.shape_of(other);
     if (!shape.has_volumes) continue;
-    csi_volumes(cluster, shape.spec, cluster.identity_of(other).ns,
-                cluster.pod(other).uid, volumes);
+    csi_volumes(cluster, shape.spec, cluster.identity_of(other).ns, cluster.pod(other).uid,
+                volumes);
   }
   if (const auto it = attachments_.find(node.name.value); it != attachments_.end()) {
     volumes.insert(volumes.end(), it->second.begin(), it->second.end());

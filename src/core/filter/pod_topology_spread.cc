@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See pod_topology_spread.h. Facts: kube-scheduler 1.36, plugin podtopologyspread, with the counting
-// of its preemption dry run repaired (only what was counted is taken away).
+// See pod_topology_spread.h. Facts: kube-scheduler 1.36, plugin podtopologyspread, with the
+// counting of its preemption dry run repaired (only what was counted is taken away).
 #include "core/filter/pod_topology_spread.h"
 
 #include <algorithm>

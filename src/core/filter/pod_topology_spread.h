@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodTopologySpread, the hard part (whenUnsatisfiable: DoNotSchedule): pods that match a constraint's
-// selector are counted per domain, and a node is refused where one more would make its domain exceed
-// the smallest one by more than maxSkew.
+// PodTopologySpread, the hard part (whenUnsatisfiable: DoNotSchedule): pods that match a
+// constraint's selector are counted per domain, and a node is refused where one more would make its
+// domain exceed the smallest one by more than maxSkew.
 #pragma once
 
 #include <cstdint>
@@ -52,13 +52,13 @@ class PodTopologySpreadFilter {
     std::size_t min_domains = 1;
     std::optional<LabelSelector> selector;
     TopologyDomains domains;
-    std::vector<bool> counted_node;           // by NodeId: pods there count
-    std::vector<std::int64_t> pods;           // by domain
-    std::vector<bool> exists;                 // by domain: some counted node has the value
+    std::vector<bool> counted_node;  // by NodeId: pods there count
+    std::vector<std::int64_t> pods;  // by domain
+    std::vector<bool> exists;        // by domain: some counted node has the value
     std::size_t existing = 0;
-    std::vector<std::int32_t> with_pods;      // [n]: existing domains with n pods
-    std::int64_t smallest = 0;                // pods in the smallest existing domain
-    AnswerCache matches;                      // by identity
+    std::vector<std::int32_t> with_pods;  // [n]: existing domains with n pods
+    std::int64_t smallest = 0;            // pods in the smallest existing domain
+    AnswerCache matches;                  // by identity
 
     void add(std::int32_t domain, int delta);
     std::int64_t minimum() const { return existing < min_domains ? 0 : smallest; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The values that live nodes have for one topology key, numbered densely, so that counting pods per
-// domain is an array look-up. It describes the nodes at the time of build(): whoever keeps one builds
-// it again when Cluster::topology_version() or a node's labels changed.
+// domain is an array look-up. It describes the nodes at the time of build(): whoever keeps one
+// builds it again when Cluster::topology_version() or a node's labels changed.
 #pragma once
 
 #include <cstdint>

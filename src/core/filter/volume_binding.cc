@@ -47,8 +47,7 @@ std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\
 
 std::string not_owner(const Cluster& cluster, const PodView& pod,
                       const PersistentVolumeClaimSpec& claim) {
-  const std::string name =
-      pod.id.valid() ? cluster.pod_full_name(pod.id) : pod.identity->ns + "/";
+  const std::string name = pod.id.valid() ? cluster.pod_full_name(pod.id) : pod.identity->ns + "/";
   return "PVC " + claim.ns + "/" + claim.name + " was not created for pod " + name +
          " (pod is not owner)";
 }
@@ -181,8 +180,7 @@ VolumeBindingFilter::Answer VolumeBindingFilter::serve_waiting(const Cluster& cl
     (selected.empty() ? to_match : to_provision).push_back(&waiting);
   }
   // Small claims first, so that each takes the smallest volume it can.
-  std::ranges::stable_sort(to_match, {},
-                           [](const Waiting* w) { return w->claim->request_bytes; });
+  std::ranges::stable_sort(to_match, {}, [](const Waiting* w) { return w->claim->request_bytes; });
   std::vector<const PersistentVolumeSpec*> taken;
   for (const Waiting* waiting : to_match) {
     if (const auto* const pv = match(cluster, *waiting, node, taken)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See volume_common.h. Facts: kube-scheduler 1.36, plugin nodevolumelimits; k8s.io/csi-translation-lib
-// for the names of drivers that replaced in-tree plugins.
+// See volume_common.h. Facts: kube-scheduler 1.36, plugin nodevolumelimits;
+// k8s.io/csi-translation-lib for the names of drivers that replaced in-tree plugins.
 #include "core/filter/volume_common.h"
 
 #include <algorithm>

@@ -11,8 +11,7 @@ namespace jogak::core {
 namespace {
 
 constexpr std::string_view kConflict = "node(s) had no available volume zone";
-constexpr std::string_view kNoClass =
-    "PersistentVolumeClaim had no pv name and storageClass name";
+constexpr std::string_view kNoClass = "PersistentVolumeClaim had no pv name and storageClass name";
 constexpr std::string_view kNoVolume = "PersistentVolume had no name";
 
 // The old names come first; kCurrentKey gives the name that replaced each.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See inter_pod_affinity_score.h. Facts: kube-scheduler 1.36, plugin interpodaffinity (scoring), with
-// default arguments; namespace selectors are judged by the labels of the namespace (kubernetes issue
-// 141526).
+// See inter_pod_affinity_score.h. Facts: kube-scheduler 1.36, plugin interpodaffinity (scoring),
+// with default arguments; namespace selectors are judged by the labels of the namespace (kubernetes
+// issue 141526).
 #include "core/score/inter_pod_affinity_score.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace jogak::core {
 namespace {
 
 constexpr std::int64_t kMaxScore = 100;
-// InterPodAffinityArgs.hardPodAffinityWeight: what a placed pod's required affinity towards this pod
-// is worth.
+// InterPodAffinityArgs.hardPodAffinityWeight: what a placed pod's required affinity towards this
+// pod is worth.
 constexpr std::int64_t kHardPodAffinityWeight = 1;
 
 struct KeyScores {
@@ -115,8 +115,8 @@ void normalise(std::vector<std::int64_t>& scores) {
     // of doubles are exact to the last bit everywhere, so the integer is the same on every machine.
     const double part = static_cast<double>(score - least) /  // tidy: kube-float (as kube rounds)
                         static_cast<double>(range);           // tidy: kube-float (as kube rounds)
-    score = static_cast<std::int64_t>(
-        static_cast<double>(kMaxScore) * part);  // tidy: kube-float (as kube rounds)
+    score = static_cast<std::int64_t>(static_cast<double>(kMaxScore) *
+                                      part);  // tidy: kube-float (as kube rounds)
   }
 }
 

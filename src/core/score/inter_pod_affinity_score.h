@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// InterPodAffinity, the preferred part: weights of preferred (anti-)affinity between this pod and the
-// placed ones, in both directions, summed per topology domain.
+// InterPodAffinity, the preferred part: weights of preferred (anti-)affinity between this pod and
+// the placed ones, in both directions, summed per topology domain.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 namespace jogak::core {
 
 // 0..100 per feasible node, not yet weighted; nullopt where the plugin skips itself for this pod.
-std::optional<std::vector<std::int64_t>> inter_pod_affinity_score(
-    const Cluster& cluster, const PodView& pod, std::span<const NodeId> feasible);
+std::optional<std::vector<std::int64_t>> inter_pod_affinity_score(const Cluster& cluster,
+                                                                  const PodView& pod,
+                                                                  std::span<const NodeId> feasible);
 
 }  // namespace jogak::core

@@ -53,12 +53,12 @@ struct SoftConstraint {
   std::int64_t max_skew = 1;
   bool hostname = false;
   std::optional<LabelSelector> selector;
-  SpreadConstraint policy;       // key and node policies
+  SpreadConstraint policy;  // key and node policies
   TopologyDomains domains;
-  std::vector<bool> scored;      // by domain: some scored node has the value
+  std::vector<bool> scored;        // by domain: some scored node has the value
   std::vector<std::int64_t> pods;  // by domain; the last one stands for nodes without the key
-  std::int64_t size = 0;         // distinct values among scored nodes
-  AnswerCache matches;           // by identity
+  std::int64_t size = 0;           // distinct values among scored nodes
+  AnswerCache matches;             // by identity
 
   std::size_t slot(NodeId node) const {
     const std::int32_t domain = domains.of(node);
