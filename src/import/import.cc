@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// The batch: converted objects by kind, and the checks that need more than one object.
+#include "import/import.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/model/spec.h"
+#include "import/convert.h"
+#include "kube/decode.h"
+
+namespace jogak::importer {
+
+namespace {
+
+template <class... Fns>
+struct Overloaded : Fns... {
+  using Fns::operator()...;
+};
+
+struct PendingPod {
+  core::PodSpec spec;
+  std::string file_name;
+  std::string priority_class_name;  // set where the object has no priority of its own
+  bool priority_known = true;
+  bool policy_known = true;
+};
+
+struct PriorityClass {
+  std::int32_t value = 0;
+  bool never_preempts = false;
+};
+
+std::string full_name(std::string_view ns, std::string_view name) {
+  return fmt::format("{}/{}", ns, name);
+}
+
+// Keeps insertion order; a later value replaces an earlier one of the same key.
+template <class T>
+class Latest {
+ public:
+  void put(std::string key, T value) {
+    const auto [it, is_new] = index_.try_emplace(std::move(key), values_.size());
+    if (is_new) {
+      values_.push_back(std::move(value));
+    } else {
+      values_[it->second] = std::move(value);
+    }
+  }
+  std::vector<T>& values() { return values_; }
+  T* find(const std::string& key) {
+    const auto it = index_.find(key);
+    return it == index_.end() ? nullptr : &values_[it->second];
+  }
+
+ private:
+  std::vector<T> values_;
+  std::unordered_map<std::string, std::size_t> index_;
+};
+
+// True if `word` occurs in `name` between dashes, spaces and ends, in any case: "A100" and
+// "A100-SXM4" in "NVIDIA-A100-SXM4-80GB".
+bool has_word(std::string_view name, std::string_view word) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  const auto same = [lower](char a, char b) { return lower(a) == lower(b); };
+  const auto ends_word = [name](std::size_t at) {
+    return at == name.size() || name[at] == '-' || name[at] == ' ';
+  };
+  for (std::size_t at = 0; at + word.size() <= name.size(); ++at) {
+    if (at > 0 && !ends_word(at - 1)) continue;
+    if (!ends_word(at + word.size())) continue;
+    if (std::ranges::equal(name.substr(at, word.size()), word, same)) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> with_full_names(std::vector<std::string> models,
+                                         const std::set<std::string, std::less<>>& known) {
+  const std::size_t given = models.size();
+  for (std::size_t i = 0; i < given; ++i) {
+    for (const std::string& name : known) {
+      if (has_word(name, models[i])) models.push_back(name);
+    }
+  }
+  std::ranges::sort(models);
+  models.erase(std::ranges::unique(models).begin(), models.end());
+  return models;
+}
+
+template <class T>
+void merge_into(std::map<std::string, T, std::less<>>& target,
+                std::map<std::string, T, std::less<>>& source) {
+  for (auto& [key, value] : source) target.insert_or_assign(key, std::move(value));
+}
+
+}  // namespace
+
+struct ImportBatch::Impl {
+  kube::Decoder decoder;
+  ImportReport report;
+  Latest<core::NodeSpec> nodes;
+  Latest<std::optional<PendingPod>> pods;  // nullopt: finished
+  core::Objects objects;
+  std::map<std::string, PriorityClass, std::less<>> priority_classes = {
+      {"system-cluster-critical", {2'000'000'000, false}},
+      {"system-node-critical", {2'000'001'000, false}},
+  };
+  std::optional<PriorityClass> global_default;
+
+  Result<void> add(const kube::RawObject& raw, std::string_view file_name);
+  Result<void> take(kube::Object&& object, std::string_view file_name);
+  Result<void> take_pod(kube::Pod&& pod, std::string_view file_name);
+  void take_priority_class(kube::PriorityClass&& from);
+  Result<void> settle_priority(PendingPod& pod) const;
+  Result<void> settle_devices(const core::Cluster& cluster);
+  Result<void> check_holds(const PendingPod& pod);
+};
+
+Result<void> ImportBatch::Impl::add(const kube::RawObject& raw, std::string_view file_name) {
+  auto object = decoder.decode(raw);
+  if (!object) return in_context(file_name, std::move(object).error());
+  return take(std::move(*object), file_name);
+}
+
+Result<void> ImportBatch::Impl::take_pod(kube::Pod&& pod, std::string_view file_name) {
+  std::string key = full_name(pod.meta.ns, pod.meta.name);
+  if (pod.finished) {
+    pods.put(std::move(key), std::nullopt);
+    return {};
+  }
+  PendingPod pending;
+  pending.file_name = file_name;
+  pending.priority_known = pod.priority.has_value();
+  pending.policy_known = pod.never_preempts.has_value();
+  pending.priority_class_name = std::move(pod.priority_class_name);
+  auto spec = to_pod(std::move(pod));
+  if (!spec) return in_context(fmt::format("{}: Pod {}", file_name, key), std::move(spec).error());
+  pending.spec = std::move(*spec);
+  pods.put(std::move(key), std::move(pending));
+  return {};
+}
+
+void ImportBatch::Impl::take_priority_class(kube::PriorityClass&& from) {
+  const PriorityClass value{from.value, from.never_preempts};
+  if (from.global_default) global_default = value;
+  priority_classes.insert_or_assign(std::move(from.meta.name), value);
+}
+
+Result<void> ImportBatch::Impl::take(kube::Object&& object, std::string_view file_name) {
+  const auto put = [](auto& map, std::string key, auto value) {
+    map.insert_or_assign(std::move(key), std::move(value));
+    return Result<void>();
+  };
+  const auto ns_name = [](const kube::ObjectMeta& meta) { return full_name(meta.ns, meta.name); };
+  return std::visit(
+      Overloaded{
+          [this](kube::OtherKind& x) {
+            ++report.skipped[std::move(x.kind)];
+            return Result<void>();
+          },
+          [&](kube::Node& x) -> Result<void> {
+            std::string name = x.meta.name;
+            auto spec = to_node(std::move(x));
+            if (!spec) {
+              return in_context(fmt::format("{}: Node {}", file_name, name),
+                                std::move(spec).error());
+            }
+            nodes.put(std::move(name), std::move(*spec));
+            return {};
+          },
+          [&](kube::Pod& x) { return take_pod(std::move(x), file_name); },
+          [this](kube::PriorityClass& x) {
+            take_priority_class(std::move(x));
+            return Result<void>();
+          },
+          [&](kube::Namespace& x) {
+            return put(objects.namespaces, x.meta.name, to_namespace(std::move(x)));
+          },
+          [&](kube::PodDisruptionBudget& x) {
+            return put(objects.pdbs, ns_name(x.meta), to_pdb(std::move(x)));
+          },
+          [&](kube::Workload& x) {
+            std::string key = x.kind + "/" + ns_name(x.meta);
+            return put(objects.workloads, std::move(key), to_workload(std::move(x)));
+          },
+          [&](kube::PersistentVolume& x) {
+            return put(objects.pvs, x.meta.name, to_pv(std::move(x)));
+          },
+          [&](kube::PersistentVolumeClaim& x) {
+            return put(objects.pvcs, ns_name(x.meta), to_pvc(std::move(x)));
+          },
+          [&](kube::StorageClass& x) {
+            return put(objects.storage_classes, x.meta.name, to_storage_class(std::move(x)));
+          },
+          [&](kube::CsiNode& x) {
+            return put(objects.csi_nodes, x.meta.name, to_csi_node(std::move(x)));
+          },
+          [&](kube::CsiDriver& x) {
+            return put(objects.csi_drivers, x.meta.name, to_csi_driver(std::move(x)));
+          },
+          [&](kube::CsiStorageCapacity& x) {
+            return put(objects.csi_capacities, ns_name(x.meta),
+                       to_csi_storage_capacity(std::move(x)));
+          },
+          [&](kube::VolumeAttachment& x) {
+            return put(objects.attachments, x.meta.name, to_attachment(std::move(x)));
+          },
+      },
+      object);
+}
+
+// What priority admission does on a real API server.
+Result<void> ImportBatch::Impl::settle_priority(PendingPod& pod) const {
+  if (pod.priority_known && pod.policy_known) return {};
+  std::optional<PriorityClass> from;
+  if (pod.priority_class_name.empty()) {
+    from = global_default;
+  } else {
+    const auto it = priority_classes.find(pod.priority_class_name);
+    if (it != priority_classes.end()) {
+      from = it->second;
+    } else if (!pod.priority_known) {
+      return invalid("{}: Pod {}: spec.priorityClassName: no PriorityClass \"{}\" among the "
+                     "objects; add it or set spec.priority",
+                     pod.file_name, full_name(pod.spec.ns, pod.spec.name),
+                     pod.priority_class_name);
+    }
+  }
+  if (!from) return {};
+  if (!pod.priority_known) pod.spec.shape.priority = from->value;
+  if (!pod.policy_known && from->never_preempts) {
+    pod.spec.shape.preemption = core::PreemptionPolicy::Never;
+  }
+  return {};
+}
+
+Result<void> ImportBatch::Impl::check_holds(const PendingPod& pod) {
+  if (!pod.spec.holds) return {};
+  const core::NodeSpec* const node = nodes.find(pod.spec.bound_node);
+  if (node == nullptr) return {};
+  for (const core::GpuHold& hold : *pod.spec.holds) {
+    if (static_cast<std::size_t>(hold.gpu) < node->gpus.size()) continue;
+    return invalid("{}: Pod {}: metadata.annotations[\"jogak.io/gpu-holds\"]: names gpu {}, but node "
+                   "{} has {} devices in its annotation jogak.io/gpus",
+                   pod.file_name, full_name(pod.spec.ns, pod.spec.name), hold.gpu, node->name,
+                   node->gpus.size());
+  }
+  return {};
+}
+
+// Whole GPUs are counted as an extended resource unless some node states its devices; "A100" stands
+// for every model among the nodes with that word in its name.
+Result<void> ImportBatch::Impl::settle_devices(const core::Cluster& cluster) {
+  std::set<std::string, std::less<>> models;
+  for (const core::NodeSpec& node : nodes.values()) models.insert(node.gpu_model);
+  for (const core::Node& node : cluster.nodes()) models.emplace(cluster.text(node.gpu_model));
+  const bool has_devices =
+      std::ranges::any_of(nodes.values(), [](const auto& node) { return !node.gpus.empty(); }) ||
+      std::ranges::any_of(cluster.nodes(), [](const auto& node) { return !node.gpus.empty(); });
+  for (std::optional<PendingPod>& pod : pods.values()) {
+    if (!pod) continue;
+    JOGAK_TRY_VOID(check_holds(*pod));
+    core::GpuRequest& gpu = pod->spec.shape.gpu;
+    if (!has_devices && gpu.kind == core::GpuAsk::Whole && gpu.models.empty()) {
+      gpu = {};
+      pod->spec.holds.reset();
+    }
+    gpu.models = with_full_names(std::move(gpu.models), models);
+  }
+  return {};
+}
+
+ImportBatch::ImportBatch() : impl_(std::make_unique<Impl>()) {}
+ImportBatch::~ImportBatch() = default;
+ImportBatch::ImportBatch(ImportBatch&&) noexcept = default;
+
+Result<void> ImportBatch::add(std::string_view json, std::string_view file_name) {
+  auto objects = kube::split_objects(json);
+  if (!objects) return in_context(file_name, std::move(objects).error());
+  for (const kube::RawObject& raw : *objects) JOGAK_TRY_VOID(impl_->add(raw, file_name));
+  return {};
+}
+
+Result<void> ImportBatch::add_object(std::string_view json, std::string_view kind,
+                                     std::string_view file_name) {
+  return impl_->add({.kind = kind, .json = json}, file_name);
+}
+
+Result<ImportReport> ImportBatch::apply(core::Cluster& cluster) {
+  const std::unique_ptr<Impl> batch = std::exchange(impl_, std::make_unique<Impl>());
+  for (std::optional<PendingPod>& pod : batch->pods.values()) {
+    if (pod) JOGAK_TRY_VOID(batch->settle_priority(*pod));
+  }
+  JOGAK_TRY_VOID(batch->settle_devices(cluster));
+
+  ImportReport report = std::move(batch->report);
+  for (const core::NodeSpec& node : batch->nodes.values()) {
+    JOGAK_TRY_VOID(cluster.upsert_node(node));
+    ++report.nodes;
+  }
+  for (std::optional<PendingPod>& pod : batch->pods.values()) {
+    if (!pod) {
+      ++report.pods_finished;
+      continue;
+    }
+    JOGAK_TRY_VOID(cluster.upsert_pod(pod->spec));
+    ++report.pods;
+    pod.reset();  // the cluster has it now; half the memory at the peak
+  }
+  core::Objects& from = batch->objects;
+  report.others = from.namespaces.size() + from.pdbs.size() + from.workloads.size() +
+                  from.pvs.size() + from.pvcs.size() + from.storage_classes.size() +
+                  from.csi_nodes.size() + from.csi_drivers.size() + from.csi_capacities.size() +
+                  from.attachments.size();
+  if (report.others == 0) return report;
+  core::Objects& to = cluster.mutable_objects();
+  merge_into(to.namespaces, from.namespaces);
+  merge_into(to.pdbs, from.pdbs);
+  merge_into(to.workloads, from.workloads);
+  merge_into(to.pvs, from.pvs);
+  merge_into(to.pvcs, from.pvcs);
+  merge_into(to.storage_classes, from.storage_classes);
+  merge_into(to.csi_nodes, from.csi_nodes);
+  merge_into(to.csi_drivers, from.csi_drivers);
+  merge_into(to.csi_capacities, from.csi_capacities);
+  merge_into(to.attachments, from.attachments);
+  return report;
+}
+
+Result<ImportReport> import_list(std::string_view json, std::string_view file_name,
+                                 core::Cluster& cluster) {
+  ImportBatch batch;
+  JOGAK_TRY_VOID(batch.add(json, file_name));
+  return batch.apply(cluster);
+}
+
+}  // namespace jogak::importer
