@@ -17,28 +17,13 @@
 #include "core/filter/node_name.h"
 #include "core/filter/node_ports.h"
 #include "core/filter/node_unschedulable.h"
+#include "core/filter/node_volume_limits.h"
 #include "core/filter/pod_topology_spread.h"
 #include "core/filter/resources_fit.h"
 #include "core/filter/taint_toleration.h"
-
-#if __has_include("core/filter/volume_zone.h") && __has_include("core/filter/volume_binding.h")
-#include "core/filter/node_volume_limits.h"
 #include "core/filter/volume_binding.h"
 #include "core/filter/volume_restrictions.h"
 #include "core/filter/volume_zone.h"
-#else
-namespace jogak::core {
-struct NodeVolumeLimitsFilter {
-  PreFilter build(const Cluster&, const PodView&) { return {}; }
-  bool active() const { return false; }
-  Verdict check(const Cluster&, const PodView&, NodeId, Reasons*) const { return {}; }
-  void pod_moved(const Cluster&, const PodView&, PodId, NodeId, int) {}
-};
-struct VolumeBindingFilter : NodeVolumeLimitsFilter {};
-struct VolumeRestrictionsFilter : NodeVolumeLimitsFilter {};
-struct VolumeZoneFilter : NodeVolumeLimitsFilter {};
-}  // namespace jogak::core
-#endif
 
 namespace jogak::core {
 namespace {

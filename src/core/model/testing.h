@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <ostream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,7 +20,18 @@
 
 #include "base/check.h"
 #include "core/filter/pod_view.h"
+#include "core/filter/verdict.h"
 #include "core/model/cluster.h"
+
+namespace jogak::core {
+
+// For failure messages.
+inline void PrintTo(const Verdict& verdict, std::ostream* out) {
+  static constexpr std::string_view kCodes[] = {"fits", "unschedulable", "unresolvable", "error"};
+  *out << plugin_name(verdict.plugin) << ' ' << kCodes[static_cast<std::size_t>(verdict.code)];
+}
+
+}  // namespace jogak::core
 
 namespace jogak::core::testing {
 
