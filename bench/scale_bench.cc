@@ -282,7 +282,7 @@ int main_checked(std::string_view policy, bool quick, const std::string& json,
     const Figures f = run(c, policy);
     fmt::print("{:42} {:>12.0f} {:>9} {:>9} {:>8} {:>8} {:>9.0f} {:>10.0f} {:>8.0f}\n", c.name,
                f.per_s, f.p50_ns, f.p99_ns, f.placed, f.refused, f.pod_bytes,
-               f.node_bytes + static_cast<double>(f.cache_bytes_per_node), c.floor_per_s);
+                       f.node_bytes + static_cast<double>(f.cache_bytes_per_node), c.floor_per_s);
     std::fflush(stdout);
     out += fmt::format(
         "{}\n  {{\"name\": \"{}\", \"per_s\": {:.0f}, \"p50_ns\": {}, \"p99_ns\": {}, "
