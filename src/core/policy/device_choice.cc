@@ -144,6 +144,7 @@ class MigSearch {
     for (const Gpu& gpu : node.gpus) used_.push_back(gpu.mig_used_mask);
     taken_.assign(node.gpus.size(), 0);
   }
+  // Adds the best instance, or answers false if there is room for none.
 
   bool take(std::vector<GpuHold>& out) {
     bool is_found = false;
@@ -174,6 +175,18 @@ class MigSearch {
     return model_of(g).slices - std::popcount(used_[g]);
   }
 
+  // One more instance of the profile within the counts and engines of the device?
+  bool count_fits(std::size_t g, std::int32_t index) const {
+    const MigModel& model = model_of(g);
+    std::vector<std::int32_t> counts;
+    for (std::size_t p = 0; p < model.profiles.size(); ++p) {
+      counts.push_back(
+          cluster_.mig_count(node_, static_cast<std::int32_t>(g), static_cast<std::int32_t>(p)));
+    }
+    counts[static_cast<std::size_t>(index)] += taken_[g] + 1;
+    return mig_counts_fit(model, counts);
+  }
+
   template <class Consider>
   void consider_cut(std::size_t g, const Consider& consider) const {
     const std::int32_t index = profile_on(g);
@@ -181,7 +194,7 @@ class MigSearch {
     const std::int32_t device = static_cast<std::int32_t>(g);
     const MigModel& model = model_of(g);
     const MigProfile& profile = model.profiles[static_cast<std::size_t>(index)];
-    if (cluster_.mig_count(node_, device, index) + taken_[g] >= profile.max_count) return;
+    if (!count_fits(g, index)) return;
     const auto start = best_mig_start(model, profile, used_[g]);
     if (!start) return;
     const std::uint16_t mask = mig_mask(*start, profile.size);
