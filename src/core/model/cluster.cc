@@ -3,6 +3,8 @@
 #include "core/model/cluster.h"
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "base/check.h"
 
@@ -30,11 +32,13 @@ std::optional<NodeId> Cluster::find_node(std::string_view name) const {
 }
 
 Result<NodeId> Cluster::upsert_node(const NodeSpec& spec) {
-  JOGAK_CHECK(open_checkpoints_ == 0, "event inside a transaction");
+  JOGAK_CHECK(marks_.empty(), "event inside a transaction");
   JOGAK_TRY_VOID(check_node(spec));
   const Symbol name = symbols_.intern(spec.name);
   NodeId id;
-  if (const auto it = node_by_name_.find(name.value); it != node_by_name_.end()) {
+  const auto it = node_by_name_.find(name.value);
+  const bool is_new = it == node_by_name_.end();
+  if (!is_new) {
     id = it->second;
   } else {
     if (free_nodes_.empty()) {
@@ -51,7 +55,7 @@ Result<NodeId> Cluster::upsert_node(const NodeSpec& spec) {
     ++alive_nodes_;
     ++topology_version_;
   }
-  set_node_facts(nodes_[id.value], spec);
+  set_node_facts(nodes_[id.value], spec, is_new);
   adopt_orphans(id);
   note_over(nodes_[id.value], true);
   log_change(id, kNoPod, 0);
@@ -69,13 +73,16 @@ void Cluster::note_over(Node& node, bool observed) {
 }
 
 void Cluster::remove_node(NodeId id) {
-  JOGAK_CHECK(open_checkpoints_ == 0, "event inside a transaction");
+  JOGAK_CHECK(marks_.empty(), "event inside a transaction");
   JOGAK_CHECK(id.value < nodes_.size() && nodes_[id.value].alive);
   while (!nodes_[id.value].pods.empty()) {
     const PodId pod = nodes_[id.value].pods.back();
     do_unplace(pod);
-    pods_[pod.value].state = PodState::Orphan;
-    pods_[pod.value].orphan_node = nodes_[id.value].name;
+    Pod& p = pods_[pod.value];
+    p.state = PodState::Orphan;
+    p.orphan_node = nodes_[id.value].name;
+    // If the node returns its devices may be numbered anew, and what is unknown is busy.
+    p.holds_known = shapes_[p.shape.value].spec.gpu.kind == GpuAsk::None;
     orphans_.push_back(pod);
   }
   for (std::size_t i = nominated_.size(); i-- > 0;) {
@@ -103,9 +110,8 @@ void Cluster::adopt_orphans(NodeId id) {
   for (const PodId pod : adopted) {
     Pod& p = pods_[pod.value];
     p.state = PodState::Pending;
-    // Device numbers learnt before the node vanished may be stale; what is unknown is busy.
-    const bool known = shapes_[p.shape.value].spec.gpu.kind == GpuAsk::None;
-    do_place(pod, id, {}, known);
+    p.orphan_node = Symbol{};
+    place_observed(pod, id, std::exchange(p.holds, {}), p.holds_known);
   }
 }
 
@@ -162,7 +168,7 @@ PodId Cluster::new_pod_slot() {
 
 PodId Cluster::add_pending(std::string_view name, std::string_view uid, ShapeId shape,
                            IdentityId identity) {
-  JOGAK_CHECK(open_checkpoints_ == 0, "event inside a transaction");
+  JOGAK_CHECK(marks_.empty(), "event inside a transaction");
   const PodId id = new_pod_slot();
   Pod& pod = pods_[id.value];
   pod.name = name;
@@ -185,14 +191,19 @@ Result<PodId> Cluster::upsert_pod(const PodSpec& spec) {
   pod.preemption_victim = spec.preemption_victim;
   pod.start_time = spec.start_time;
   if (!spec.bound_node.empty()) {
+    const bool asks = spec.shape.gpu.kind != GpuAsk::None;
+    std::vector<GpuHold> holds;
+    if (asks && spec.holds) holds = *spec.holds;
+    const bool known = !asks || spec.holds.has_value();
+    std::ranges::sort(holds, {}, [](const GpuHold& h) { return std::tie(h.gpu, h.mig_start); });
     if (const auto node = find_node(spec.bound_node)) {
-      const bool asks = spec.shape.gpu.kind != GpuAsk::None;
-      do_place(id, *node, spec.holds.value_or(std::vector<GpuHold>{}),
-               !asks || spec.holds.has_value());
+      place_observed(id, *node, std::move(holds), known);
       note_over(nodes_[node->value], true);
     } else {
       pod.state = PodState::Orphan;
       pod.orphan_node = symbols_.intern(spec.bound_node);
+      pod.holds = std::move(holds);
+      pod.holds_known = known;
       orphans_.push_back(id);
     }
   } else if (!spec.nominated_node.empty()) {
@@ -202,7 +213,7 @@ Result<PodId> Cluster::upsert_pod(const PodSpec& spec) {
 }
 
 void Cluster::remove_pod(PodId id) {
-  JOGAK_CHECK(open_checkpoints_ == 0, "event inside a transaction");
+  JOGAK_CHECK(marks_.empty(), "event inside a transaction");
   Pod& pod = pods_[id.value];
   JOGAK_CHECK(pod.state != PodState::Gone);
   if (pod.state == PodState::Placed) {
@@ -227,7 +238,7 @@ void Cluster::remove_pod(PodId id) {
 }
 
 void Cluster::set_terminating(PodId id) {
-  JOGAK_CHECK(open_checkpoints_ == 0, "event inside a transaction");
+  JOGAK_CHECK(marks_.empty(), "event inside a transaction");
   Pod& pod = pods_[id.value];
   if (pod.terminating) return;
   if (pod.state != PodState::Placed) {
@@ -257,6 +268,14 @@ void Cluster::do_place(PodId id, NodeId node_id, std::vector<GpuHold> holds, boo
   if (shapes_[pod.shape.value].has_affinity_terms) ++placed_with_affinity_;
   touch(node);
   log_change(node_id, id, +1);
+}
+
+void Cluster::place_observed(PodId id, NodeId node, std::vector<GpuHold> holds, bool known) {
+  if (known && !plausible(shape_of(id).spec.gpu, nodes_[node.value], holds)) {
+    holds.clear();
+    known = false;
+  }
+  do_place(id, node, std::move(holds), known);
 }
 
 void Cluster::do_unplace(PodId id) {
@@ -289,7 +308,7 @@ void Cluster::do_nominate(PodId id, NodeId node) {
 void Cluster::place(PodId id, NodeId node, std::span<const GpuHold> holds) {
   JOGAK_CHECK(id.value < pods_.size() && node.value < nodes_.size());
   check_holds(pods_[id.value], nodes_[node.value], holds);
-  if (open_checkpoints_ > 0) {
+  if (!marks_.empty()) {
     journal_.push_back({UndoKind::Place, true, id, node, 0, nodes_[node.value].version, {}});
   }
   do_place(id, node, {holds.begin(), holds.end()}, true);
@@ -297,14 +316,14 @@ void Cluster::place(PodId id, NodeId node, std::span<const GpuHold> holds) {
 
 void Cluster::place_unknown(PodId id, NodeId node) {
   JOGAK_CHECK(id.value < pods_.size() && node.value < nodes_.size());
-  if (open_checkpoints_ > 0) {
+  if (!marks_.empty()) {
     journal_.push_back({UndoKind::Place, false, id, node, 0, nodes_[node.value].version, {}});
   }
   do_place(id, node, {}, shape_of(id).spec.gpu.kind == GpuAsk::None);
 }
 
 void Cluster::place_back(PodId id, NodeId node, std::span<const GpuHold> holds, bool holds_known) {
-  JOGAK_CHECK(open_checkpoints_ > 0, "only what a transaction took can be put back");
+  JOGAK_CHECK(!marks_.empty(), "only what a transaction took can be put back");
   journal_.push_back({UndoKind::Place, holds_known, id, node, 0, nodes_[node.value].version, {}});
   do_place(id, node, {holds.begin(), holds.end()}, holds_known);
 }
@@ -312,18 +331,18 @@ void Cluster::place_back(PodId id, NodeId node, std::span<const GpuHold> holds, 
 void Cluster::unplace(PodId id) {
   const Pod& pod = pods_[id.value];
   JOGAK_CHECK(pod.state == PodState::Placed);
-  if (open_checkpoints_ > 0) {
+  if (!marks_.empty()) {
     journal_.push_back({UndoKind::Unplace, pod.holds_known, id, pod.node, pod.slot_in_node,
                         nodes_[pod.node.value].version, pod.holds});
   }
   Node& node = nodes_[pod.node.value];
   do_unplace(id);
-  if (open_checkpoints_ == 0) note_over(node, false);  // a transaction may put it back
+  if (marks_.empty()) note_over(node, false);  // a transaction may put it back
 }
 
 void Cluster::nominate(PodId id, NodeId node) {
   const Pod& pod = pods_[id.value];
-  if (open_checkpoints_ > 0) {
+  if (!marks_.empty()) {
     journal_.push_back({UndoKind::Nominate, true, id, pod.nominated, 0, 0, {}});
   }
   do_nominate(id, node);
@@ -332,13 +351,13 @@ void Cluster::nominate(PodId id, NodeId node) {
 // ---- transactions ---------------------------------------------------------------------------
 
 Cluster::Checkpoint Cluster::checkpoint() {
-  ++open_checkpoints_;
-  return journal_.size();
+  marks_.push_back(journal_.size());
+  return marks_.size() - 1;
 }
 
 void Cluster::rollback_to(Checkpoint mark) {
-  JOGAK_CHECK(open_checkpoints_ > 0 && mark <= journal_.size());
-  while (journal_.size() > mark) {
+  JOGAK_CHECK(mark < marks_.size(), "no such checkpoint is open");
+  while (journal_.size() > marks_[mark]) {
     const Undo undo = std::move(journal_.back());
     journal_.pop_back();
     if (undo.kind == UndoKind::Nominate) {
@@ -358,12 +377,12 @@ void Cluster::rollback_to(Checkpoint mark) {
     }
     node.version = undo.version;
   }
-  --open_checkpoints_;
+  marks_.resize(mark);
 }
 
 void Cluster::commit() {
   journal_.clear();
-  open_checkpoints_ = 0;
+  marks_.clear();
 }
 
 void Cluster::log_change(NodeId node, PodId pod, int delta) {

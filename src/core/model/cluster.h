@@ -41,6 +41,7 @@ struct Change {
 };
 
 struct ImageInfo {
+  Symbol name;
   std::int64_t size_bytes = 0;
   std::int32_t node_count = 0;
 };
@@ -73,8 +74,9 @@ class Cluster {
   // Pods still placed there become orphans: they hold nothing until the node or their end is seen.
   void remove_node(NodeId node);
   // Adds a pod or replaces the one with this uid. A pod with bound_node is placed there at once, also
-  // over the node's capacity: what is observed is never refused. Errors: Invalid (empty name, holds
-  // that name a GPU the node lacks, a request that overflows).
+  // over the node's capacity: what is observed is never refused. Holds that cannot be (a GPU the node
+  // lacks, another number than asked for) make the pod's devices unknown. Errors: Invalid (empty
+  // name, negative numbers, a request that overflows).
   Result<PodId> upsert_pod(const PodSpec& spec);
   // Fast path of the above for a pending pod whose shape and identity are already interned.
   PodId add_pending(std::string_view name, std::string_view uid, ShapeId shape, IdentityId identity);
@@ -98,7 +100,8 @@ class Cluster {
 
   // ---- transactions ----
   // Moves after checkpoint() are undone in reverse by rollback_to(); contents, including versions and
-  // internal orders, are then exactly as before. Events are not allowed while a transaction is open.
+  // the order of Node::pods, are then exactly as before. Rolling back ends the checkpoint and all
+  // later ones. Events are not allowed while a transaction is open.
   using Checkpoint = std::size_t;
   Checkpoint checkpoint();
   void rollback_to(Checkpoint mark);
@@ -155,8 +158,13 @@ class Cluster {
   }
   // Bumps when node_order() or the set of nodes changed.
   std::uint64_t topology_version() const { return topology_version_; }
+  // Bumps when labels or taints of a node that was known already changed: what topology rules count by.
+  std::uint64_t labels_version() const { return labels_version_; }
+  // Extended resources named so far, by nodes or pods.
+  std::size_t scalar_count() const { return scalar_names_.size(); }
 
-  // Order-independent digest of all nodes, pods, holds and usage.
+  // Digest of all nodes, pods, holds and usage, without regard to the order of events. Objects are not
+  // in it.
   std::uint64_t digest() const;
   // Recomputes every node's usage and device ledger from the pods alone and compares; the first
   // difference as text, empty if none. Shares no code with place/unplace.
@@ -179,14 +187,18 @@ class Cluster {
 
   Result<void> check_node(const NodeSpec& spec) const;
   Result<void> check_pod(const PodSpec& spec) const;
-  void set_node_facts(Node& node, const NodeSpec& spec);
+  void set_node_facts(Node& node, const NodeSpec& spec, bool is_new);
   void set_node_capacity(Node& node, const NodeSpec& spec);
   void set_node_gpus(Node& node, const NodeSpec& spec);
   void set_node_images(Node& node, const NodeSpec& spec);
   void book(const Pod& pod, Node& node, int sign);
   void book_devices(const Pod& pod, Node& node, int sign);
   void rebook_devices(Node& node);
+  static bool plausible(const GpuRequest& ask, const Node& node, std::span<const GpuHold> holds);
+  std::uint16_t claimed_slices(const Node& node, std::int32_t gpu) const;
   void check_holds(const Pod& pod, const Node& node, std::span<const GpuHold> holds) const;
+  void check_instance(const Shape& shape, const Node& node, std::span<const GpuHold> before,
+                      const GpuHold& hold) const;
   void log_change(NodeId node, PodId pod, int delta);
   void touch(Node& node) { node.version = ++version_clock_; }
   // After an observation: may set the mark. After a pod left: may only clear it.
@@ -194,6 +206,7 @@ class Cluster {
   void do_place(PodId pod, NodeId node, std::vector<GpuHold> holds, bool known);
   void do_unplace(PodId pod);
   void do_nominate(PodId pod, NodeId node);
+  void place_observed(PodId pod, NodeId node, std::vector<GpuHold> holds, bool known);
   void adopt_orphans(NodeId node);
   ScalarId scalar_id(std::string_view name);
   PodId new_pod_slot();
@@ -222,11 +235,12 @@ class Cluster {
   std::uint64_t objects_version_ = 1;
   std::uint64_t version_clock_ = 0;
   std::uint64_t topology_version_ = 1;
+  std::uint64_t labels_version_ = 1;
   std::int64_t placed_with_affinity_ = 0;
   std::deque<Change> changes_;
   std::uint64_t change_base_ = 0;
   std::vector<Undo> journal_;
-  std::size_t open_checkpoints_ = 0;
+  std::vector<std::size_t> marks_;  // open checkpoints: length of the journal at each
   mutable std::vector<NodeId> order_;
   mutable std::vector<std::uint32_t> rank_;
   mutable std::uint64_t order_version_ = 0;

@@ -11,12 +11,25 @@
 namespace jogak::core {
 namespace {
 
-std::uint16_t hold_mask(const Gpu& gpu, const Shape& shape, const GpuHold& hold) {
-  if (gpu.mig_model == 0xff || hold.mig_start < 0) return 0;
+// The device's profile that the pod asks for, or nullptr.
+const MigProfile* asked_profile(const Gpu& gpu, const Shape& shape) {
+  if (gpu.mig_model == 0xff || shape.mig_profile.empty()) return nullptr;
   const std::int32_t profile = shape.mig_profile[gpu.mig_model];
-  if (profile < 0) return 0;
-  const MigModel& model = mig_models()[gpu.mig_model];
-  return mig_mask(hold.mig_start, model.profiles[static_cast<std::size_t>(profile)].size);
+  if (profile < 0) return nullptr;
+  return &mig_models()[gpu.mig_model].profiles[static_cast<std::size_t>(profile)];
+}
+
+// Memory slices of a partitioned device that the hold takes. Pods and nodes report separately, so an
+// observed hold may not be what the device looks like now (partitioning was switched, the profile is
+// another model's): then nobody knows which slices, and all count as taken.
+std::uint16_t hold_mask(const Gpu& gpu, const Shape& shape, const GpuHold& hold) {
+  if (!gpu.mig_enabled || gpu.mig_model == 0xff) return 0;
+  const std::int32_t slices = mig_models()[gpu.mig_model].slices;
+  const MigProfile* const profile = asked_profile(gpu, shape);
+  if (profile == nullptr || hold.mig_start < 0 || hold.mig_start + profile->size > slices) {
+    return mig_mask(0, slices);
+  }
+  return mig_mask(hold.mig_start, profile->size);
 }
 
 std::int64_t hold_units(const Gpu& gpu, GpuAsk kind, const GpuHold& hold) {
@@ -24,7 +37,7 @@ std::int64_t hold_units(const Gpu& gpu, GpuAsk kind, const GpuHold& hold) {
     case GpuAsk::Whole: return gpu.capacity_units;
     case GpuAsk::ShareMilli: return hold.amount * gpu.units_per_milli();
     case GpuAsk::ShareMib: return std::int64_t{hold.amount} * 1000;
-    case GpuAsk::Mig:
+    case GpuAsk::Mig: return gpu.mig_enabled ? 0 : gpu.capacity_units;  // as in hold_mask
     case GpuAsk::None: return 0;
   }
   return 0;
@@ -72,25 +85,26 @@ void Cluster::book_devices(const Pod& pod, Node& node, int sign) {
     Gpu& gpu = node.gpus[static_cast<std::size_t>(hold.gpu)];
     gpu.owner_count = static_cast<std::uint16_t>(gpu.owner_count + sign);
     gpu.free_units -= sign * hold_units(gpu, kind, hold);
-    if (kind != GpuAsk::Mig) continue;
-    const std::uint16_t mask = hold_mask(gpu, shape, hold);
-    if (sign > 0) {
-      gpu.mig_used_mask = static_cast<std::uint16_t>(gpu.mig_used_mask | mask);
-    } else {
-      gpu.mig_used_mask = static_cast<std::uint16_t>(gpu.mig_used_mask & ~mask);
+    if (!gpu.mig_enabled) continue;
+    // Observed holds may overlap (a faulty report): a slice stays used while anyone claims it.
+    gpu.mig_used_mask = sign > 0 ? static_cast<std::uint16_t>(gpu.mig_used_mask |
+                                                              hold_mask(gpu, shape, hold))
+                                 : claimed_slices(node, hold.gpu);
+  }
+}
+
+// By the pods listed on the node now.
+std::uint16_t Cluster::claimed_slices(const Node& node, std::int32_t gpu) const {
+  unsigned mask = 0;
+  for (const PodId id : node.pods) {
+    const Pod& pod = pods_[id.value];
+    if (!pod.holds_known) continue;
+    for (const GpuHold& hold : pod.holds) {
+      if (hold.gpu != gpu) continue;
+      mask |= hold_mask(node.gpus[static_cast<std::size_t>(gpu)], shapes_[pod.shape.value], hold);
     }
   }
-  if (kind != GpuAsk::Mig || sign > 0) return;
-  // Observed instances may overlap (a faulty report): a slice stays used while anyone claims it.
-  for (const PodId other : node.pods) {
-    const Pod& p = pods_[other.value];
-    const Shape& s = shapes_[p.shape.value];
-    if (s.spec.gpu.kind != GpuAsk::Mig || !p.holds_known) continue;
-    for (const GpuHold& hold : p.holds) {
-      Gpu& gpu = node.gpus[static_cast<std::size_t>(hold.gpu)];
-      gpu.mig_used_mask = static_cast<std::uint16_t>(gpu.mig_used_mask | hold_mask(gpu, s, hold));
-    }
-  }
+  return static_cast<std::uint16_t>(mask);
 }
 
 // After the node's devices were replaced by fresh ones: books every pod again. A hold on a device
@@ -101,11 +115,8 @@ void Cluster::rebook_devices(Node& node) {
   for (const PodId id : node.pods) {
     Pod& pod = pods_[id.value];
     if (shapes_[pod.shape.value].spec.gpu.kind == GpuAsk::None) continue;
-    for (const GpuHold& hold : pod.holds) {
-      if (static_cast<std::size_t>(hold.gpu) >= node.gpus.size()) pod.holds_known = false;
-    }
+    if (!plausible(shapes_[pod.shape.value].spec.gpu, node, pod.holds)) pod.holds_known = false;
     if (!pod.holds_known) pod.holds.clear();
-    if (pod.holds.empty()) pod.holds_known = false;
     book_devices(pod, node, +1);
   }
 }
@@ -126,9 +137,7 @@ void Cluster::check_holds(const Pod& pod, const Node& node, std::span<const GpuH
     const Gpu& gpu = node.gpus[static_cast<std::size_t>(hold.gpu)];
     JOGAK_CHECK(gpu.health == GpuHealth::Healthy, "device {} is not healthy", hold.gpu);
     if (ask.kind == GpuAsk::Mig) {
-      const std::uint16_t mask = hold_mask(gpu, shape, hold);
-      JOGAK_CHECK(gpu.mig_enabled && mask != 0 && (gpu.mig_used_mask & mask) == 0,
-                  "MIG slices of device {} are taken", hold.gpu);
+      check_instance(shape, node, holds.first(i), hold);
       continue;
     }
     JOGAK_CHECK(i == 0 || holds[i - 1].gpu < hold.gpu, "devices must ascend");
@@ -136,6 +145,28 @@ void Cluster::check_holds(const Pod& pod, const Node& node, std::span<const GpuH
     JOGAK_CHECK(hold_units(gpu, ask.kind, hold) <= gpu.free_units, "device {} is taken", hold.gpu);
     JOGAK_CHECK(ask.kind != GpuAsk::Whole || gpu.fully_free(), "device {} is shared", hold.gpu);
   }
+}
+
+// One more instance beside those that others hold and those the pod was given just before.
+void Cluster::check_instance(const Shape& shape, const Node& node, std::span<const GpuHold> before,
+                             const GpuHold& hold) const {
+  const Gpu& gpu = node.gpus[static_cast<std::size_t>(hold.gpu)];
+  const MigProfile* const profile = asked_profile(gpu, shape);
+  JOGAK_CHECK(gpu.mig_enabled && profile != nullptr, "device {} has no {}", hold.gpu,
+              shape.spec.gpu.mig_profile);
+  JOGAK_CHECK(hold.mig_start >= 0 && (profile->starts >> hold.mig_start & 1) == 1,
+              "{} cannot start at slice {}", profile->name, hold.mig_start);
+  unsigned used = gpu.mig_used_mask;
+  for (const GpuHold& other : before) {
+    if (other.gpu == hold.gpu) used |= hold_mask(gpu, shape, other);
+  }
+  JOGAK_CHECK((used & mig_mask(hold.mig_start, profile->size)) == 0,
+              "MIG slices of device {} are taken", hold.gpu);
+  if (gpu.mig_dynamic) return;
+  const MigSlot slot{static_cast<std::int16_t>(hold.gpu), shape.mig_profile[gpu.mig_model],
+                     static_cast<std::int16_t>(hold.mig_start)};
+  JOGAK_CHECK(std::ranges::find(node.mig_slots, slot) != node.mig_slots.end(),
+              "device {} has no instance at slice {}", hold.gpu, hold.mig_start);
 }
 
 std::int32_t Cluster::mig_count(const Node& node, std::int32_t gpu, std::int32_t profile) const {
@@ -168,12 +199,22 @@ std::uint64_t Cluster::node_digest(const Node& node) const {
     if (s.allocatable == 0 && s.requested == 0) continue;
     sum += Digest().add(scalar_name(s.id)).add(s.allocatable).add(s.requested).value();
   }
+  for (const ImageId id : node.images) {
+    const ImageInfo& image = images_[id.value];
+    sum += Digest().add(text(image.name)).add(image.size_bytes).add("image").value();
+  }
+  for (const UsedPort& p : node.ports) {
+    sum += Digest().add(text(p.ip)).add(text(p.protocol)).add(p.port).value();
+  }
   d.add(sum);
+  for (const Symbol feature : node.features) d.add(text(feature));
   for (const Taint& t : node.taints) d.add(t.key).add(t.value).add(t.effect);
   for (const Gpu& g : node.gpus) {
     d.add(g.capacity_units).add(g.free_units).add(g.owner_count).add(g.mig_used_mask);
     d.add(g.health).add(g.mig_enabled).add(g.mig_dynamic).add(g.numa_node).add(g.nvlink_mask);
+    d.add(g.memory_mib);
   }
+  for (const MigSlot& s : node.mig_slots) d.add(s.gpu).add(s.profile).add(s.start);
   return d.value();
 }
 
@@ -181,8 +222,10 @@ std::uint64_t Cluster::pod_digest(const Pod& pod) const {
   const Identity& identity = identities_[pod.identity.value];
   Digest d;
   d.add(identity.ns).add(pod.name).add(pod.uid).add(shapes_[pod.shape.value].digest);
+  d.add(identity.owner_kind).add(identity.owner_name).add(identity.labels.size());
   for (const auto& [key, value] : identity.labels) d.add(key).add(value);
-  d.add(pod.state).add(pod.terminating).add(pod.holds_known).add(pod.start_time);
+  d.add(pod.state).add(pod.terminating).add(pod.preemption_victim);
+  d.add(pod.holds_known).add(pod.start_time).add(text(pod.orphan_node));
   d.add(pod.node.valid() ? text(nodes_[pod.node.value].name) : std::string_view{});
   d.add(pod.nominated.valid() ? text(nodes_[pod.nominated.value].name) : std::string_view{});
   for (const GpuHold& h : pod.holds) d.add(h.gpu).add(h.amount).add(h.mig_start);
@@ -212,6 +255,23 @@ struct Recounted {
   std::vector<std::uint16_t> slices;  // per device
 };
 
+void recount_slices(std::uint16_t& slices, const Gpu& gpu, const GpuRequest& ask,
+                    const GpuHold& hold) {
+  const MigModel& model = mig_models()[gpu.mig_model];
+  std::int32_t first = 0;
+  std::int32_t end = model.slices;  // where it is not known which
+  const std::int32_t profile =
+      ask.kind == GpuAsk::Mig ? find_mig_profile(model, ask.mig_profile) : -1;
+  if (profile >= 0 && hold.mig_start >= 0) {
+    const std::int32_t size = model.profiles[static_cast<std::size_t>(profile)].size;
+    if (hold.mig_start + size <= model.slices) {
+      first = hold.mig_start;
+      end = first + size;
+    }
+  }
+  for (std::int32_t s = first; s < end; ++s) slices = static_cast<std::uint16_t>(slices | 1U << s);
+}
+
 void recount_devices(Recounted& sum, const Node& node, const Pod& pod, const Shape& shape) {
   const GpuRequest& ask = shape.spec.gpu;
   if (ask.kind == GpuAsk::None || node.gpus.empty()) return;
@@ -227,14 +287,8 @@ void recount_devices(Recounted& sum, const Node& node, const Pod& pod, const Sha
     if (ask.kind == GpuAsk::Whole) sum.taken[g] += 1000 * memory;
     if (ask.kind == GpuAsk::ShareMilli) sum.taken[g] += hold.amount * memory;
     if (ask.kind == GpuAsk::ShareMib) sum.taken[g] += std::int64_t{1000} * hold.amount;
-    if (ask.kind == GpuAsk::Mig && gpu.mig_model != 0xff) {
-      const MigModel& model = mig_models()[gpu.mig_model];
-      const std::int32_t profile = find_mig_profile(model, ask.mig_profile);
-      for (std::int32_t s = 0; profile >= 0 && hold.mig_start >= 0 &&
-                               s < model.profiles[static_cast<std::size_t>(profile)].size; ++s) {
-        sum.slices[g] = static_cast<std::uint16_t>(sum.slices[g] | 1U << (hold.mig_start + s));
-      }
-    }
+    if (ask.kind == GpuAsk::Mig && !gpu.mig_enabled) sum.taken[g] += 1000 * memory;
+    if (gpu.mig_enabled) recount_slices(sum.slices[g], gpu, ask, hold);
   }
 }
 

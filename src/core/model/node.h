@@ -30,9 +30,9 @@ struct Gpu {
   std::uint8_t mig_model = 0xff;   // index into mig.h's table of models; 0xff: none
 
   std::int64_t units_per_milli() const { return capacity_units / 1000; }
-  // Free thousandths, rounded down.
+  // Free thousandths, rounded down; 0 where observed pods took more than there is.
   std::int32_t free_milli() const {
-    return static_cast<std::int32_t>(free_units / units_per_milli());
+    return free_units < 0 ? 0 : static_cast<std::int32_t>(free_units / units_per_milli());
   }
   // A device that can be given out whole: healthy, not partitioned, nobody on it.
   bool usable() const { return health == GpuHealth::Healthy && !mig_enabled; }

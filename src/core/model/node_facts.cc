@@ -2,6 +2,7 @@
 // What a node is, as opposed to what is on it: checking and taking over a NodeSpec, and the checks of
 // a PodSpec that guard the ledger.
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 #include "core/model/cluster.h"
@@ -118,39 +119,51 @@ Result<void> Cluster::check_pod(const PodSpec& spec) const {
   const std::string owner = "pod " + spec.ns + "/" + spec.name;
   JOGAK_TRY_VOID(check_labels(owner, spec.labels));
   JOGAK_TRY_VOID(check_resources(owner, spec.shape.requests));
-  if (spec.shape.nonzero_cpu < 0 || spec.shape.nonzero_memory < 0) {
-    return invalid("{}: negative scoring request", owner);
+  for (const std::int64_t amount : {spec.shape.nonzero_cpu, spec.shape.nonzero_memory}) {
+    if (amount < 0 || amount > kMaxAmount) {
+      return invalid("{}: a request of {} for scores, must be 0 to {}", owner, amount, kMaxAmount);
+    }
   }
   JOGAK_TRY_VOID(check_gpu_request(owner, spec.shape.gpu));
   if (!spec.holds || spec.bound_node.empty()) return {};
-  const auto node_id = find_node(spec.bound_node);
-  if (!node_id) return {};
-  const Node& node = nodes_[node_id->value];
   for (const GpuHold& hold : *spec.holds) {
-    if (hold.gpu < 0 || static_cast<std::size_t>(hold.gpu) >= node.gpus.size()) {
-      return invalid("{}: holds gpu {}, but node {} has {}", owner, hold.gpu, spec.bound_node,
-                     node.gpus.size());
-    }
-    if (hold.mig_start > 15 || hold.amount < 0) {
+    if (hold.gpu < 0 || hold.mig_start > 15 || hold.amount < 0) {
       return invalid("{}: holds gpu {} in an impossible way", owner, hold.gpu);
     }
   }
   return {};
 }
 
-void Cluster::set_node_facts(Node& node, const NodeSpec& spec) {
+// Whether a pod with this request can hold these devices of the node as far as the facts tell.
+bool Cluster::plausible(const GpuRequest& ask, const Node& node, std::span<const GpuHold> holds) {
+  if (ask.kind == GpuAsk::None || node.gpus.empty()) return true;
+  if (holds.size() != static_cast<std::size_t>(ask.count)) return false;
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    const GpuHold& hold = holds[i];
+    if (static_cast<std::size_t>(hold.gpu) >= node.gpus.size()) return false;
+    const bool is_share = ask.kind == GpuAsk::ShareMilli || ask.kind == GpuAsk::ShareMib;
+    if (is_share && hold.amount < 1) return false;
+    if (i == 0 || holds[i - 1].gpu != hold.gpu) continue;
+    if (ask.kind != GpuAsk::Mig || holds[i - 1].mig_start == hold.mig_start) return false;
+  }
+  return true;
+}
+
+void Cluster::set_node_facts(Node& node, const NodeSpec& spec, bool is_new) {
   if (node.order != spec.order) {
     node.order = spec.order;
     ++topology_version_;
   }
   node.unschedulable = spec.unschedulable;
+  const std::vector<NodeLabel> old_labels = std::exchange(node.labels, {});
+  const bool same_taints = node.taints == spec.taints;
   node.taints = spec.taints;
-  node.labels.clear();
   for (const auto& [key, value] : spec.labels) {
     node.labels.push_back({symbols_.intern(key), symbols_.intern(value)});
   }
   std::sort(node.labels.begin(), node.labels.end());
   node.labels.shrink_to_fit();
+  if (!is_new && (node.labels != old_labels || !same_taints)) ++labels_version_;
   node.features.clear();
   for (const std::string& f : spec.declared_features) node.features.push_back(symbols_.intern(f));
   node.gpu_model = symbols_.intern(spec.gpu_model);
@@ -196,7 +209,7 @@ void Cluster::set_node_images(Node& node, const NodeSpec& spec) {
       if (it == image_by_name_.end()) {
         it = image_by_name_.emplace(symbol.value, ImageId{static_cast<std::uint32_t>(images_.size())})
                  .first;
-        images_.push_back({image.size_bytes, 0});
+        images_.push_back({symbol, image.size_bytes, 0});
       }
       const auto at = std::lower_bound(node.images.begin(), node.images.end(), it->second);
       if (at != node.images.end() && *at == it->second) continue;
