@@ -178,36 +178,45 @@ Result<void> ImportBatch::Impl::take(kube::Object&& object, std::string_view fil
             return Result<void>();
           },
           [&](kube::Namespace& x) {
-            return put(objects.namespaces, x.meta.name, to_namespace(std::move(x)));
+            std::string key = x.meta.name;
+            return put(objects.namespaces, std::move(key), to_namespace(std::move(x)));
           },
           [&](kube::PodDisruptionBudget& x) {
-            return put(objects.pdbs, ns_name(x.meta), to_pdb(std::move(x)));
+            std::string key = ns_name(x.meta);
+            return put(objects.pdbs, std::move(key), to_pdb(std::move(x)));
           },
           [&](kube::Workload& x) {
             std::string key = x.kind + "/" + ns_name(x.meta);
             return put(objects.workloads, std::move(key), to_workload(std::move(x)));
           },
           [&](kube::PersistentVolume& x) {
-            return put(objects.pvs, x.meta.name, to_pv(std::move(x)));
+            std::string key = x.meta.name;
+            return put(objects.pvs, std::move(key), to_pv(std::move(x)));
           },
           [&](kube::PersistentVolumeClaim& x) {
-            return put(objects.pvcs, ns_name(x.meta), to_pvc(std::move(x)));
+            std::string key = ns_name(x.meta);
+            return put(objects.pvcs, std::move(key), to_pvc(std::move(x)));
           },
           [&](kube::StorageClass& x) {
-            return put(objects.storage_classes, x.meta.name, to_storage_class(std::move(x)));
+            std::string key = x.meta.name;
+            return put(objects.storage_classes, std::move(key), to_storage_class(std::move(x)));
           },
           [&](kube::CsiNode& x) {
-            return put(objects.csi_nodes, x.meta.name, to_csi_node(std::move(x)));
+            std::string key = x.meta.name;
+            return put(objects.csi_nodes, std::move(key), to_csi_node(std::move(x)));
           },
           [&](kube::CsiDriver& x) {
-            return put(objects.csi_drivers, x.meta.name, to_csi_driver(std::move(x)));
+            std::string key = x.meta.name;
+            return put(objects.csi_drivers, std::move(key), to_csi_driver(std::move(x)));
           },
           [&](kube::CsiStorageCapacity& x) {
-            return put(objects.csi_capacities, ns_name(x.meta),
+            std::string key = ns_name(x.meta);
+            return put(objects.csi_capacities, std::move(key),
                        to_csi_storage_capacity(std::move(x)));
           },
           [&](kube::VolumeAttachment& x) {
-            return put(objects.attachments, x.meta.name, to_attachment(std::move(x)));
+            std::string key = x.meta.name;
+            return put(objects.attachments, std::move(key), to_attachment(std::move(x)));
           },
       },
       object);
