@@ -71,6 +71,8 @@ Result<void> add_requests(kube::Pod& pod, core::PodShape& shape) {
   shape.requests = std::move(sum.requests);
   shape.nonzero_cpu = sum.nonzero_cpu;
   shape.nonzero_memory = sum.nonzero_memory;
+  shape.scored_cpu = sum.scored_cpu;
+  shape.scored_memory = sum.scored_memory;
   return {};
 }
 

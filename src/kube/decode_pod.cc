@@ -206,14 +206,13 @@ std::optional<Resources> read_optional_resources(const Json& json) {
 void read_container_statuses(const Json& list, Pod& pod) {
   list.each_item([&pod](const Json& item) {
     const Json resources = item["resources"];
-    const Json allocated = item["allocatedResources"];
-    if (!resources && !allocated) return;
+    if (!resources) return;  // kube-scheduler then looks at allocatedResources neither
     const std::string_view name = item["name"].view();
     for (auto* const containers : {&pod.containers, &pod.init_containers}) {
       const auto it = std::ranges::find(*containers, name, &Container::name);
       if (it == containers->end()) continue;
-      it->resources.in_effect = read_optional_resources(resources["requests"]);
-      it->resources.allocated = read_optional_resources(allocated);
+      it->resources.in_effect = read_resources(resources["requests"]);
+      it->resources.allocated = read_optional_resources(item["allocatedResources"]);
       return;
     }
   });

@@ -26,6 +26,13 @@ bool contains(const ResourceList& list, std::string_view name) {
   return std::ranges::any_of(list, [name](const auto& entry) { return entry.first == name; });
 }
 
+std::int64_t amount_of(const ResourceList& list, std::string_view name) {
+  for (const auto& [resource, amount] : list) {
+    if (resource == name) return amount;
+  }
+  return 0;
+}
+
 std::int64_t& slot(ResourceList& list, std::string_view name) {
   const auto it = std::ranges::lower_bound(list, name, {}, [](const auto& entry) {
     return std::string_view(entry.first);
@@ -55,11 +62,11 @@ Result<void> add(ResourceList& into, const ResourceList& other, std::string_view
 }
 
 ResourceList resized(const ResizableRequests& requests, const PodResources& pod, bool resizable) {
-  const bool reported = requests.in_effect || requests.allocated;
-  if (!pod.on_node || !resizable || !reported) return requests.spec;
+  // Without status.resources the original looks at allocatedResources neither.
+  if (!pod.on_node || !resizable || !requests.in_effect) return requests.spec;
   ResourceList result;
   if (!pod.resize_infeasible) result = requests.spec;
-  if (requests.in_effect) take_larger(result, *requests.in_effect);
+  take_larger(result, *requests.in_effect);
   if (requests.allocated) take_larger(result, *requests.allocated);
   return result;
 }
@@ -101,12 +108,17 @@ Result<ResourceList> sum_containers(const PodResources& pod, const Defaults& def
   return together;
 }
 
+bool sets_pod_level(const PodResources& pod) {
+  return std::ranges::any_of(pod.pod_level.spec, [](const auto& entry) {
+    return is_pod_level_resource(entry.first);
+  });
+}
+
+// The real request, or with defaults the one for scoring.
 Result<ResourceList> pod_requests(const PodResources& pod, const Defaults& defaults,
                                   std::string_view name) {
   JOGAK_TRY(ResourceList result, sum_containers(pod, defaults, name));
-  const bool set_at_pod_level = std::ranges::any_of(
-      pod.pod_level.spec, [](const auto& entry) { return is_pod_level_resource(entry.first); });
-  if (set_at_pod_level) {
+  if (sets_pod_level(pod)) {
     for (const auto& [resource, amount] : resized(pod.pod_level, pod, true)) {
       if (is_pod_level_resource(resource)) slot(result, resource) = amount;
     }
@@ -154,15 +166,20 @@ Result<PodRequests> effective_requests(const PodResources& pod_resources, std::s
   // A default applies where a container is silent. With pod-level requests only for a resource that
   // neither level names, since the pod level otherwise says what the whole pod gets.
   Defaults defaults{.cpu = kDefaultCpuMilli, .memory = kDefaultMemoryBytes};
-  const bool set_at_pod_level =
-      std::ranges::any_of(pod_resources.pod_level.spec, [](const auto& entry) {
-        return is_pod_level_resource(entry.first);
-      });
+  const bool set_at_pod_level = sets_pod_level(pod_resources);
   if (set_at_pod_level && contains(result.requests, kCpu)) defaults.cpu = 0;
   if (set_at_pod_level && contains(result.requests, kMemory)) defaults.memory = 0;
   JOGAK_TRY(ResourceList nonzero, pod_requests(pod_resources, defaults, pod));
-  if (const std::int64_t* const cpu = find(nonzero, kCpu)) result.nonzero_cpu = *cpu;
-  if (const std::int64_t* const memory = find(nonzero, kMemory)) result.nonzero_memory = *memory;
+  result.nonzero_cpu = amount_of(nonzero, kCpu);
+  result.nonzero_memory = amount_of(nonzero, kMemory);
+  if (set_at_pod_level) {
+    PodResources containers_only = pod_resources;
+    containers_only.pod_level = {};
+    constexpr Defaults kAll{.cpu = kDefaultCpuMilli, .memory = kDefaultMemoryBytes};
+    JOGAK_TRY(const ResourceList scored, pod_requests(containers_only, kAll, pod));
+    result.scored_cpu = amount_of(scored, kCpu);
+    result.scored_memory = amount_of(scored, kMemory);
+  }
   std::erase_if(result.requests, [](const auto& entry) {
     return !is_counted_resource(entry.first) || entry.first == "pods";
   });

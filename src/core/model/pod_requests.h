@@ -46,6 +46,8 @@ struct PodRequests {
   ResourceList requests;  // effective; zero entries are kept
   std::int64_t nonzero_cpu = 0;
   std::int64_t nonzero_memory = 0;
+  std::int64_t scored_cpu = -1;  // as in PodShape
+  std::int64_t scored_memory = -1;
 };
 
 // cpu, memory and hugepages-*: the names that count in pod-level requests.

@@ -82,6 +82,7 @@ std::uint64_t digest_of(const PodShape& s) {
   Digest d;
   d.add(s.requests.size());
   for (const auto& [name, amount] : s.requests) d.add(name).add(amount);
+  d.add(s.scored_cpu).add(s.scored_memory);
   d.add(s.nonzero_cpu).add(s.nonzero_memory).add(s.priority).add(s.preemption);
   d.add(s.gpu.kind).add(s.gpu.count).add(s.gpu.amount).add(s.gpu.mig_profile);
   add(d, s.gpu.models);

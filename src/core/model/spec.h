@@ -182,6 +182,10 @@ struct PodShape {
   ResourceList requests;             // effective request (pod_requests.h); zero entries are kept
   std::int64_t nonzero_cpu = 0;      // milli; request with the 100m default per container
   std::int64_t nonzero_memory = 0;   // bytes; with the 200 MiB default
+  // What NodeResourcesFit scores the pod itself with where that is not nonzero_*: kube-scheduler
+  // forgets pod-level requests there, and there alone. -1: the same.
+  std::int64_t scored_cpu = -1;
+  std::int64_t scored_memory = -1;
   GpuRequest gpu;
   std::int32_t priority = 0;
   PreemptionPolicy preemption = PreemptionPolicy::LowerPriority;

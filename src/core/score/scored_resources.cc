@@ -12,6 +12,10 @@ std::int64_t scalar_ask(const Shape& shape, ScalarId id) {
   return it == shape.scalars.end() ? 0 : it->amount;
 }
 
+std::int64_t scored(std::int64_t own, std::int64_t otherwise) {
+  return own >= 0 ? own : otherwise;
+}
+
 }  // namespace
 
 std::vector<ScoredResource> scored_resources(const Cluster& cluster, const Shape& shape,
@@ -24,10 +28,11 @@ std::vector<ScoredResource> scored_resources(const Cluster& cluster, const Shape
     resource.weight = weight.weight;
     if (weight.name == "cpu") {
       resource.kind = ScoredResource::Kind::Cpu;
-      resource.ask = nonzero ? shape.spec.nonzero_cpu : shape.cpu;
+      resource.ask = nonzero ? scored(shape.spec.scored_cpu, shape.spec.nonzero_cpu) : shape.cpu;
     } else if (weight.name == "memory") {
       resource.kind = ScoredResource::Kind::Memory;
-      resource.ask = nonzero ? shape.spec.nonzero_memory : shape.memory;
+      resource.ask =
+          nonzero ? scored(shape.spec.scored_memory, shape.spec.nonzero_memory) : shape.memory;
     } else if (weight.name == "ephemeral-storage") {
       resource.kind = ScoredResource::Kind::Storage;
       resource.ask = shape.storage;
