@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kubernetes objects to the values the decision core works with. Strings are moved out of the source.
+// Kubernetes objects to the values the decision core works with. Strings are moved out of the
+// source.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A node of the API to a NodeSpec: facts and, where annotated, its devices.
 #include <algorithm>
 
 #include "import/convert.h"

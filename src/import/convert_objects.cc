@@ -11,12 +11,18 @@ namespace {
 
 core::SelectorOp to_op(kube::Operator op) {
   switch (op) {
-    case kube::Operator::In: return core::SelectorOp::In;
-    case kube::Operator::NotIn: return core::SelectorOp::NotIn;
-    case kube::Operator::Exists: return core::SelectorOp::Exists;
-    case kube::Operator::DoesNotExist: return core::SelectorOp::DoesNotExist;
-    case kube::Operator::Gt: return core::SelectorOp::Gt;
-    case kube::Operator::Lt: return core::SelectorOp::Lt;
+    case kube::Operator::In:
+      return core::SelectorOp::In;
+    case kube::Operator::NotIn:
+      return core::SelectorOp::NotIn;
+    case kube::Operator::Exists:
+      return core::SelectorOp::Exists;
+    case kube::Operator::DoesNotExist:
+      return core::SelectorOp::DoesNotExist;
+    case kube::Operator::Gt:
+      return core::SelectorOp::Gt;
+    case kube::Operator::Lt:
+      return core::SelectorOp::Lt;
   }
   std::unreachable();
 }
@@ -53,9 +59,12 @@ std::vector<core::NodeSelectorTerm> to_terms(std::vector<kube::NodeSelectorTerm>
 
 core::TaintEffect to_effect(kube::TaintEffect from) {
   switch (from) {
-    case kube::TaintEffect::NoSchedule: return core::TaintEffect::NoSchedule;
-    case kube::TaintEffect::PreferNoSchedule: return core::TaintEffect::PreferNoSchedule;
-    case kube::TaintEffect::NoExecute: return core::TaintEffect::NoExecute;
+    case kube::TaintEffect::NoSchedule:
+      return core::TaintEffect::NoSchedule;
+    case kube::TaintEffect::PreferNoSchedule:
+      return core::TaintEffect::PreferNoSchedule;
+    case kube::TaintEffect::NoExecute:
+      return core::TaintEffect::NoExecute;
   }
   std::unreachable();
 }
@@ -148,7 +157,8 @@ core::StorageClassSpec to_storage_class(kube::StorageClass&& from) {
 }
 
 core::CsiNodeSpec to_csi_node(kube::CsiNode&& from) {
-  core::CsiNodeSpec result{.name = std::move(from.meta.name), .drivers = {},
+  core::CsiNodeSpec result{.name = std::move(from.meta.name),
+                           .drivers = {},
                            .migrated_plugins = std::move(from.migrated_plugins)};
   for (kube::CsiNode::Driver& driver : from.drivers) {
     result.drivers.push_back({.name = std::move(driver.name), .limit = driver.count});

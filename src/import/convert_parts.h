@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces that the converters of nodes, pods and volumes share; between the .cc files of this folder.
+// Pieces that the converters of nodes, pods and volumes share; between the .cc files of this
+// folder.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A pod of the API to a PodSpec: its shape (what decides) and its state. Where the API server
+// completes an object on creation, and no API server has seen this one, that is done here.
 #include <algorithm>
 
 #include "core/model/pod_requests.h"
@@ -21,8 +23,8 @@ std::vector<core::ContainerRequests> to_container_requests(
   std::vector<core::ContainerRequests> result;
   result.reserve(containers.size());
   for (kube::Container& container : containers) {
-    result.push_back({.requests = to_requests(std::move(container.resources)),
-                      .sidecar = container.sidecar});
+    result.push_back(
+        {.requests = to_requests(std::move(container.resources)), .sidecar = container.sidecar});
   }
   return result;
 }
@@ -129,7 +131,8 @@ void add_affinity(kube::Pod& pod, core::PodShape& shape) {
 void add_tolerations(kube::Pod& pod, core::PodShape& shape) {
   for (kube::Toleration& from : pod.tolerations) {
     // Lt and Gt are behind a gate that is off by default; then they match no taint.
-    if (from.op == kube::TolerationOperator::Lt || from.op == kube::TolerationOperator::Gt) continue;
+    if (from.op == kube::TolerationOperator::Lt || from.op == kube::TolerationOperator::Gt)
+      continue;
     core::Toleration& toleration = shape.tolerations.emplace_back();
     toleration.key = std::move(from.key);
     toleration.exists = from.op == kube::TolerationOperator::Exists;
@@ -165,13 +168,20 @@ void add_ports(const std::vector<kube::Container>& containers, bool sidecars_onl
 
 core::VolumeKind to_volume_kind(kube::Volume::Kind kind) {
   switch (kind) {
-    case kube::Volume::Kind::Claim: return core::VolumeKind::Claim;
-    case kube::Volume::Kind::Ephemeral: return core::VolumeKind::Ephemeral;
-    case kube::Volume::Kind::GcePd: return core::VolumeKind::GcePd;
-    case kube::Volume::Kind::AwsEbs: return core::VolumeKind::AwsEbs;
-    case kube::Volume::Kind::Iscsi: return core::VolumeKind::Iscsi;
-    case kube::Volume::Kind::Rbd: return core::VolumeKind::Rbd;
-    case kube::Volume::Kind::Image: break;
+    case kube::Volume::Kind::Claim:
+      return core::VolumeKind::Claim;
+    case kube::Volume::Kind::Ephemeral:
+      return core::VolumeKind::Ephemeral;
+    case kube::Volume::Kind::GcePd:
+      return core::VolumeKind::GcePd;
+    case kube::Volume::Kind::AwsEbs:
+      return core::VolumeKind::AwsEbs;
+    case kube::Volume::Kind::Iscsi:
+      return core::VolumeKind::Iscsi;
+    case kube::Volume::Kind::Rbd:
+      return core::VolumeKind::Rbd;
+    case kube::Volume::Kind::Image:
+      break;
   }
   std::unreachable();
 }
@@ -201,7 +211,8 @@ void add_volumes_and_images(kube::Pod& pod, core::PodShape& shape) {
       static_cast<std::int32_t>(pod.containers.size() + pod.init_containers.size());
 }
 
-// What a node must declare to run the pod (Kubernetes 1.36, component-helpers/nodedeclaredfeatures).
+// What a node must declare to run the pod (Kubernetes 1.36,
+// component-helpers/nodedeclaredfeatures).
 void add_required_features(const kube::Pod& pod, core::PodShape& shape) {
   const auto restarts_all = [](const kube::Container& c) { return c.restarts_all_containers; };
   if (std::ranges::any_of(pod.containers, restarts_all) ||

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads and checks the annotations; every complaint names the annotation and shows a right value.
 #include "import/gpu.h"
 
 #include <algorithm>
@@ -47,9 +48,12 @@ Result<std::int32_t> number(std::string_view annotation, const std::string& text
 
 core::GpuHealth to_health(kube::GpuDevice::Health health) {
   switch (health) {
-    case kube::GpuDevice::Health::Healthy: return core::GpuHealth::Healthy;
-    case kube::GpuDevice::Health::Unhealthy: return core::GpuHealth::Unhealthy;
-    case kube::GpuDevice::Health::Unknown: return core::GpuHealth::Unknown;
+    case kube::GpuDevice::Health::Healthy:
+      return core::GpuHealth::Healthy;
+    case kube::GpuDevice::Health::Unhealthy:
+      return core::GpuHealth::Unhealthy;
+    case kube::GpuDevice::Health::Unknown:
+      return core::GpuHealth::Unknown;
   }
   std::unreachable();
 }
@@ -140,9 +144,9 @@ std::int64_t amount_of(const core::ResourceList& list, std::string_view name) {
 Result<core::GpuRequest> annotated_request(const kube::StringMap& annotations) {
   core::GpuRequest result;
   std::string_view by;
-  for (const auto& [annotation, kind] : {std::pair{kMilli, core::GpuAsk::ShareMilli},
-                                         std::pair{kMemory, core::GpuAsk::ShareMib},
-                                         std::pair{kProfile, core::GpuAsk::Mig}}) {
+  for (const auto& [annotation, kind] :
+       {std::pair{kMilli, core::GpuAsk::ShareMilli}, std::pair{kMemory, core::GpuAsk::ShareMib},
+        std::pair{kProfile, core::GpuAsk::Mig}}) {
     const std::string* const value = find(annotations, annotation);
     if (value == nullptr) continue;
     if (!by.empty()) return wrong(annotation, "cannot be used together with {}", by);
@@ -166,7 +170,8 @@ Result<core::GpuRequest> annotated_request(const kube::StringMap& annotations) {
   }
   if (const std::string* const count = find(annotations, kCount)) {
     if (by.empty()) {
-      return wrong(kCount, "goes with {}, {} or {}; whole devices are asked for with the resource {}",
+      return wrong(kCount,
+                   "goes with {}, {} or {}; whole devices are asked for with the resource {}",
                    kMilli, kMemory, kProfile, kGpuResource);
     }
     JOGAK_TRY(result.count, number(kCount, *count, kube::kGpusPerNodeMax, "1"));
@@ -215,8 +220,10 @@ Result<void> add_devices(const kube::ObjectMeta& meta, core::NodeSpec& node) {
   if (const std::string* const memory = find(meta.labels, "nvidia.com/gpu.memory")) {
     const auto value = parse_int(*memory, 1, kInt32Max);
     if (!value) {
-      return invalid("metadata.labels[\"nvidia.com/gpu.memory\"]: \"{}\" is not a number of MiB; "
-                     "use e.g. \"81559\"", *memory);
+      return invalid(
+          "metadata.labels[\"nvidia.com/gpu.memory\"]: \"{}\" is not a number of MiB; "
+          "use e.g. \"81559\"",
+          *memory);
     }
     memory_mib = static_cast<std::int32_t>(*value);
   }
@@ -233,8 +240,10 @@ Result<core::GpuRequest> gpu_request(const kube::ObjectMeta& meta,
   JOGAK_TRY(core::GpuRequest result, annotated_request(meta.annotations));
   const std::int64_t whole = amount_of(requests, kGpuResource);
   if (whole > 0 && result.kind != core::GpuAsk::None) {
-    return invalid("metadata.annotations: a share of a GPU and the resource {} exclude each other; "
-                   "remove one", kGpuResource);
+    return invalid(
+        "metadata.annotations: a share of a GPU and the resource {} exclude each other; "
+        "remove one",
+        kGpuResource);
   }
   if (whole > 0) {
     result.kind = core::GpuAsk::Whole;
@@ -271,9 +280,8 @@ Result<std::optional<std::vector<core::GpuHold>>> gpu_holds(const kube::ObjectMe
     }
     result.push_back(hold);
   }
-  std::ranges::sort(result, {}, [](const core::GpuHold& hold) {
-    return std::pair(hold.gpu, hold.mig_start);
-  });
+  std::ranges::sort(result, {},
+                    [](const core::GpuHold& hold) { return std::pair(hold.gpu, hold.mig_start); });
   return result;
 }
 

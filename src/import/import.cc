@@ -46,12 +46,14 @@ class Latest {
   void put(std::string key, T value) {
     const auto [it, is_new] = index_.try_emplace(std::move(key), values_.size());
     if (is_new) {
+      keys_.push_back(&it->first);
       values_.push_back(std::move(value));
     } else {
       values_[it->second] = std::move(value);
     }
   }
   std::vector<T>& values() { return values_; }
+  const std::string& key(std::size_t i) const { return *keys_[i]; }
   T* find(const std::string& key) {
     const auto it = index_.find(key);
     return it == index_.end() ? nullptr : &values_[it->second];
@@ -59,7 +61,8 @@ class Latest {
 
  private:
   std::vector<T> values_;
-  std::unordered_map<std::string, std::size_t> index_;
+  std::unordered_map<std::string, std::size_t> index_;  // its keys stay where they are
+  std::vector<const std::string*> keys_;                // of values_
 };
 
 // True if `word` occurs in `name` between dashes, spaces and ends, in any case: "A100" and
@@ -117,7 +120,8 @@ struct ImportBatch::Impl {
   void take_priority_class(kube::PriorityClass&& from);
   Result<void> settle_priority(PendingPod& pod) const;
   Result<void> settle_devices(const core::Cluster& cluster);
-  Result<void> check_holds(const PendingPod& pod);
+  Result<void> settle_holds(const core::Cluster& cluster, PendingPod& pod);
+  std::size_t move_objects(core::Cluster& cluster);
 };
 
 Result<void> ImportBatch::Impl::add(const kube::RawObject& raw, std::string_view file_name) {
@@ -233,10 +237,10 @@ Result<void> ImportBatch::Impl::settle_priority(PendingPod& pod) const {
     if (it != priority_classes.end()) {
       from = it->second;
     } else if (!pod.priority_known) {
-      return invalid("{}: Pod {}: spec.priorityClassName: no PriorityClass \"{}\" among the "
-                     "objects; add it or set spec.priority",
-                     pod.file_name, full_name(pod.spec.ns, pod.spec.name),
-                     pod.priority_class_name);
+      return invalid(
+          "{}: Pod {}: spec.priorityClassName: no PriorityClass \"{}\" among the "
+          "objects; add it or set spec.priority",
+          pod.file_name, full_name(pod.spec.ns, pod.spec.name), pod.priority_class_name);
     }
   }
   if (!from) return {};
@@ -247,16 +251,25 @@ Result<void> ImportBatch::Impl::settle_priority(PendingPod& pod) const {
   return {};
 }
 
-Result<void> ImportBatch::Impl::check_holds(const PendingPod& pod) {
+Result<void> ImportBatch::Impl::settle_holds(const core::Cluster& cluster, PendingPod& pod) {
   if (!pod.spec.holds) return {};
-  const core::NodeSpec* const node = nodes.find(pod.spec.bound_node);
-  if (node == nullptr) return {};
+  std::size_t devices = 0;
+  if (const core::NodeSpec* const spec = nodes.find(pod.spec.bound_node)) {
+    devices = spec->gpus.size();
+  } else if (const auto id = cluster.find_node(pod.spec.bound_node)) {
+    devices = cluster.node(*id).gpus.size();
+  }
+  if (devices == 0) {
+    pod.spec.holds.reset();  // the node does not say which devices it has
+    return {};
+  }
   for (const core::GpuHold& hold : *pod.spec.holds) {
-    if (static_cast<std::size_t>(hold.gpu) < node->gpus.size()) continue;
-    return invalid("{}: Pod {}: metadata.annotations[\"jogak.io/gpu-holds\"]: names gpu {}, but node "
-                   "{} has {} devices in its annotation jogak.io/gpus",
-                   pod.file_name, full_name(pod.spec.ns, pod.spec.name), hold.gpu, node->name,
-                   node->gpus.size());
+    if (static_cast<std::size_t>(hold.gpu) < devices) continue;
+    return invalid(
+        "{}: Pod {}: metadata.annotations[\"jogak.io/gpu-holds\"]: names gpu {}, but node {} has "
+        "{} devices in its annotation jogak.io/gpus",
+        pod.file_name, full_name(pod.spec.ns, pod.spec.name), hold.gpu, pod.spec.bound_node,
+        devices);
   }
   return {};
 }
@@ -272,15 +285,33 @@ Result<void> ImportBatch::Impl::settle_devices(const core::Cluster& cluster) {
       std::ranges::any_of(cluster.nodes(), [](const auto& node) { return !node.gpus.empty(); });
   for (std::optional<PendingPod>& pod : pods.values()) {
     if (!pod) continue;
-    JOGAK_TRY_VOID(check_holds(*pod));
+    JOGAK_TRY_VOID(settle_holds(cluster, *pod));
     core::GpuRequest& gpu = pod->spec.shape.gpu;
-    if (!has_devices && gpu.kind == core::GpuAsk::Whole && gpu.models.empty()) {
-      gpu = {};
-      pod->spec.holds.reset();
-    }
+    if (!has_devices && gpu.kind == core::GpuAsk::Whole && gpu.models.empty()) gpu = {};
     gpu.models = with_full_names(std::move(gpu.models), models);
   }
   return {};
+}
+
+std::size_t ImportBatch::Impl::move_objects(core::Cluster& cluster) {
+  core::Objects& from = objects;
+  const std::size_t count = from.namespaces.size() + from.pdbs.size() + from.workloads.size() +
+                            from.pvs.size() + from.pvcs.size() + from.storage_classes.size() +
+                            from.csi_nodes.size() + from.csi_drivers.size() +
+                            from.csi_capacities.size() + from.attachments.size();
+  if (count == 0) return 0;
+  core::Objects& to = cluster.mutable_objects();
+  merge_into(to.namespaces, from.namespaces);
+  merge_into(to.pdbs, from.pdbs);
+  merge_into(to.workloads, from.workloads);
+  merge_into(to.pvs, from.pvs);
+  merge_into(to.pvcs, from.pvcs);
+  merge_into(to.storage_classes, from.storage_classes);
+  merge_into(to.csi_nodes, from.csi_nodes);
+  merge_into(to.csi_drivers, from.csi_drivers);
+  merge_into(to.csi_capacities, from.csi_capacities);
+  merge_into(to.attachments, from.attachments);
+  return count;
 }
 
 ImportBatch::ImportBatch() : impl_(std::make_unique<Impl>()) {}
@@ -311,32 +342,18 @@ Result<ImportReport> ImportBatch::apply(core::Cluster& cluster) {
     JOGAK_TRY_VOID(cluster.upsert_node(node));
     ++report.nodes;
   }
-  for (std::optional<PendingPod>& pod : batch->pods.values()) {
+  std::vector<std::optional<PendingPod>>& pods = batch->pods.values();
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    std::optional<PendingPod>& pod = pods[i];
     if (!pod) {
-      ++report.pods_finished;
+      report.finished.push_back(batch->pods.key(i));
       continue;
     }
     JOGAK_TRY_VOID(cluster.upsert_pod(pod->spec));
     ++report.pods;
     pod.reset();  // the cluster has it now; half the memory at the peak
   }
-  core::Objects& from = batch->objects;
-  report.others = from.namespaces.size() + from.pdbs.size() + from.workloads.size() +
-                  from.pvs.size() + from.pvcs.size() + from.storage_classes.size() +
-                  from.csi_nodes.size() + from.csi_drivers.size() + from.csi_capacities.size() +
-                  from.attachments.size();
-  if (report.others == 0) return report;
-  core::Objects& to = cluster.mutable_objects();
-  merge_into(to.namespaces, from.namespaces);
-  merge_into(to.pdbs, from.pdbs);
-  merge_into(to.workloads, from.workloads);
-  merge_into(to.pvs, from.pvs);
-  merge_into(to.pvcs, from.pvcs);
-  merge_into(to.storage_classes, from.storage_classes);
-  merge_into(to.csi_nodes, from.csi_nodes);
-  merge_into(to.csi_drivers, from.csi_drivers);
-  merge_into(to.csi_capacities, from.csi_capacities);
-  merge_into(to.attachments, from.attachments);
+  report.others = batch->move_objects(cluster);
   return report;
 }
 

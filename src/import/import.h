@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "core/model/cluster.h"
@@ -18,9 +19,10 @@ namespace jogak::importer {
 struct ImportReport {
   std::size_t nodes = 0;
   std::size_t pods = 0;           // waiting or on a node
-  std::size_t pods_finished = 0;  // Succeeded or Failed: they count for nothing
+  std::vector<std::string> finished;  // pods Succeeded or Failed, "ns/name": they count for nothing
   std::size_t others = 0;         // namespaces, claims, budgets, ...
-  std::map<std::string, std::size_t, std::less<>> skipped;  // objects of kinds nobody reads, by kind
+  std::map<std::string, std::size_t, std::less<>>
+      skipped;  // objects of kinds nobody reads, by kind
 };
 
 // Objects collected from any number of files, then applied in one go. Where an object occurs twice

@@ -35,14 +35,17 @@ constexpr Kind kKinds[] = {
     {"Service", "", [](const Json& json) -> Object { return read_workload(json, "Service"); }},
     {"ReplicationController", "",
      [](const Json& json) -> Object { return read_workload(json, "ReplicationController"); }},
-    {"ReplicaSet", "apps", [](const Json& json) -> Object { return read_workload(json, "ReplicaSet"); }},
-    {"StatefulSet", "apps", [](const Json& json) -> Object { return read_workload(json, "StatefulSet"); }},
+    {"ReplicaSet", "apps",
+     [](const Json& json) -> Object { return read_workload(json, "ReplicaSet"); }},
+    {"StatefulSet", "apps",
+     [](const Json& json) -> Object { return read_workload(json, "StatefulSet"); }},
     {"PersistentVolume", "", as_object<PersistentVolume, read_persistent_volume>},
     {"PersistentVolumeClaim", "", as_object<PersistentVolumeClaim, read_persistent_volume_claim>},
     {"StorageClass", "storage.k8s.io", as_object<StorageClass, read_storage_class>},
     {"CSINode", "storage.k8s.io", as_object<CsiNode, read_csi_node>},
     {"CSIDriver", "storage.k8s.io", as_object<CsiDriver, read_csi_driver>},
-    {"CSIStorageCapacity", "storage.k8s.io", as_object<CsiStorageCapacity, read_csi_storage_capacity>},
+    {"CSIStorageCapacity", "storage.k8s.io",
+     as_object<CsiStorageCapacity, read_csi_storage_capacity>},
     {"VolumeAttachment", "storage.k8s.io", as_object<VolumeAttachment, read_volume_attachment>},
 };
 
@@ -114,8 +117,7 @@ Decoder::~Decoder() = default;
 
 Result<Object> Decoder::decode(const RawObject& raw) {
   simdjson::dom::element element;
-  const auto error =
-      impl_->parser.parse(raw.json.data(), raw.json.size(), true).get(element);
+  const auto error = impl_->parser.parse(raw.json.data(), raw.json.size(), true).get(element);
   if (error != simdjson::SUCCESS) {
     return invalid("{} is not valid JSON: {}", raw.kind.empty() ? "object" : raw.kind,
                    simdjson::error_message(error));

@@ -13,7 +13,8 @@ Node read_node(const Json& json) {
   result.unschedulable = spec["unschedulable"].flag();
   spec["taints"].each_item([&result](const Json& item) {
     const auto effect = read_taint_effect(item["effect"]);
-    if (!effect) item["effect"].complain("is required; use NoSchedule, PreferNoSchedule or NoExecute");
+    if (!effect)
+      item["effect"].complain("is required; use NoSchedule, PreferNoSchedule or NoExecute");
     result.taints.push_back({.key = item["key"].text(),
                              .value = item["value"].text(),
                              .effect = effect.value_or(TaintEffect::NoSchedule)});
@@ -46,9 +47,8 @@ PodDisruptionBudget read_pod_disruption_budget(const Json& json) {
   result.selector = read_label_selector(json["spec"]["selector"]);
   const Json status = json["status"];
   result.disruptions_allowed = status["disruptionsAllowed"].int32();
-  status["disruptedPods"].each_field([&result](std::string_view name, const Json&) {
-    result.disrupted_pods.emplace_back(name);
-  });
+  status["disruptedPods"].each_field(
+      [&result](std::string_view name, const Json&) { result.disrupted_pods.emplace_back(name); });
   std::ranges::sort(result.disrupted_pods);
   return result;
 }

@@ -62,12 +62,9 @@ std::int64_t checked_quantity(const Json& json, const Result<std::int64_t>& pars
 }
 
 constexpr std::pair<std::string_view, Operator> kOperators[] = {
-    {"In", Operator::In},
-    {"NotIn", Operator::NotIn},
-    {"Exists", Operator::Exists},
-    {"DoesNotExist", Operator::DoesNotExist},
-    {"Gt", Operator::Gt},
-    {"Lt", Operator::Lt},
+    {"In", Operator::In},         {"NotIn", Operator::NotIn},
+    {"Exists", Operator::Exists}, {"DoesNotExist", Operator::DoesNotExist},
+    {"Gt", Operator::Gt},         {"Lt", Operator::Lt},
 };
 
 Operator read_operator(const Json& json) {
@@ -75,8 +72,10 @@ Operator read_operator(const Json& json) {
   for (const auto& [name, op] : kOperators) {
     if (name == text) return op;
   }
-  json.complain(fmt::format("\"{}\" is not an operator; use In, NotIn, Exists, DoesNotExist, Gt "
-                            "or Lt", text));
+  json.complain(
+      fmt::format("\"{}\" is not an operator; use In, NotIn, Exists, DoesNotExist, Gt "
+                  "or Lt",
+                  text));
   return Operator::In;
 }
 
@@ -148,12 +147,14 @@ std::vector<SelectorRequirement> read_requirements(const Json& json) {
 
 std::optional<LabelSelector> read_label_selector(const Json& json) {
   if (!json) return std::nullopt;
-  LabelSelector result{.match_labels = read_string_map(json["matchLabels"]), .match_expressions = {}};
+  LabelSelector result{.match_labels = read_string_map(json["matchLabels"]),
+                       .match_expressions = {}};
   const Json expressions = json["matchExpressions"];
   result.match_expressions = read_requirements(expressions);
   for (const SelectorRequirement& requirement : result.match_expressions) {
     if (requirement.op == Operator::Gt || requirement.op == Operator::Lt) {
-      expressions.complain("Gt and Lt are for node selectors; use In, NotIn, Exists or DoesNotExist");
+      expressions.complain(
+          "Gt and Lt are for node selectors; use In, NotIn, Exists or DoesNotExist");
     }
   }
   return result;

@@ -11,7 +11,7 @@ namespace jogak::kube {
 // How amounts that a kind reads are bounded and worded.
 StringMap read_string_map(const Json& json);
 Resources read_resources(const Json& json);
-std::int64_t read_quantity(const Json& json);       // whole units
+std::int64_t read_quantity(const Json& json);  // whole units
 std::int64_t read_quantity_milli(const Json& json);
 ObjectMeta read_meta(const Json& json, bool namespaced);
 std::optional<LabelSelector> read_label_selector(const Json& json);  // nullopt: absent
@@ -19,7 +19,7 @@ std::optional<LabelSelector> read_map_selector(const Json& json);    // a plain 
 std::vector<SelectorRequirement> read_requirements(const Json& json);
 std::vector<NodeSelectorTerm> read_node_selector_terms(const Json& json);
 NodeSelectorTerm read_node_selector_term(const Json& json);
-std::optional<TaintEffect> read_taint_effect(const Json& json);      // nullopt: absent
+std::optional<TaintEffect> read_taint_effect(const Json& json);  // nullopt: absent
 
 Pod read_pod(const Json& json);
 Node read_node(const Json& json);

@@ -12,11 +12,11 @@ namespace jogak::kube {
 namespace {
 
 ContainerPort read_port(const Json& json, bool host_network) {
-  ContainerPort result{.host_ip = json["hostIP"].text(),
-                       .protocol = json["protocol"].text(),
-                       .host_port = static_cast<std::int32_t>(json["hostPort"].integer(0, 65535)),
-                       .container_port =
-                           static_cast<std::int32_t>(json["containerPort"].integer(0, 65535))};
+  ContainerPort result{
+      .host_ip = json["hostIP"].text(),
+      .protocol = json["protocol"].text(),
+      .host_port = static_cast<std::int32_t>(json["hostPort"].integer(0, 65535)),
+      .container_port = static_cast<std::int32_t>(json["containerPort"].integer(0, 65535))};
   if (result.host_ip.empty()) result.host_ip = "0.0.0.0";
   if (result.protocol.empty()) result.protocol = "TCP";
   if (host_network && result.host_port == 0) result.host_port = result.container_port;
@@ -45,9 +45,8 @@ std::vector<Container> read_containers(const Json& json, bool init, bool host_ne
     container.resources.requests = read_resources(resources["requests"]);
     container.resources.limits = read_resources(resources["limits"]);
     default_requests(container.resources);
-    item["ports"].each_item([&](const Json& port) {
-      container.ports.push_back(read_port(port, host_network));
-    });
+    item["ports"].each_item(
+        [&](const Json& port) { container.ports.push_back(read_port(port, host_network)); });
     container.sidecar = init && item["restartPolicy"].view() == "Always";
     item["restartPolicyRules"].each_item([&container](const Json& rule) {
       if (rule["action"].view() == "RestartAllContainers") container.restarts_all_containers = true;
@@ -102,9 +101,8 @@ PodAffinityTerm read_pod_affinity_term(const Json& json, std::int32_t weight) {
 
 PodAffinity read_pod_affinity(const Json& json) {
   PodAffinity result;
-  json["requiredDuringSchedulingIgnoredDuringExecution"].each_item([&result](const Json& item) {
-    result.required.push_back(read_pod_affinity_term(item, 0));
-  });
+  json["requiredDuringSchedulingIgnoredDuringExecution"].each_item(
+      [&result](const Json& item) { result.required.push_back(read_pod_affinity_term(item, 0)); });
   json["preferredDuringSchedulingIgnoredDuringExecution"].each_item([&result](const Json& item) {
     result.preferred.push_back(
         read_pod_affinity_term(item["podAffinityTerm"], read_weight(item["weight"])));
@@ -145,8 +143,7 @@ TopologySpreadConstraint read_spread(const Json& json) {
   const Json when = json["whenUnsatisfiable"];
   const std::string_view text = when.view();
   if (text != "DoNotSchedule" && text != "ScheduleAnyway") {
-    when.complain(
-        fmt::format("\"{}\" is unknown; use DoNotSchedule or ScheduleAnyway", text));
+    when.complain(fmt::format("\"{}\" is unknown; use DoNotSchedule or ScheduleAnyway", text));
   }
   result.do_not_schedule = text == "DoNotSchedule";
   result.selector = read_label_selector(json["labelSelector"]);
@@ -224,8 +221,8 @@ void read_conditions(const Json& json, Pod& pod) {
     if (type == "PodResizePending") {
       pod.resize_infeasible = item["reason"].view() == "Infeasible";
     } else if (type == "DisruptionTarget") {
-      pod.preemption_victim = item["status"].view() == "True" &&
-                              item["reason"].view() == "PreemptionByScheduler";
+      pod.preemption_victim =
+          item["status"].view() == "True" && item["reason"].view() == "PreemptionByScheduler";
     }
   });
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Decoders of the two JSON annotations, with the fields that each may have.
 #include "kube/gpu_annotations.h"
 
 #include <algorithm>
@@ -66,7 +67,8 @@ GpuDevice read_device(const Json& json) {
   refuse_other_fields(json, kFields);
   GpuDevice result;
   result.uuid = json["uuid"].text();
-  if (const Json memory = json["memoryMiB"]) result.memory_mib = int32_between(memory, 1, kInt32Max);
+  if (const Json memory = json["memoryMiB"])
+    result.memory_mib = int32_between(memory, 1, kInt32Max);
   if (const Json numa = json["numa"]) result.numa = int32_between(numa, -1, 1023);
   json["nvlink"].each_item([&result](const Json& item) {
     result.nvlink.push_back(int32_between(item, 0, kGpusPerNodeMax - 1));
@@ -110,8 +112,8 @@ void check_links(const Json& json, const std::vector<GpuDevice>& devices) {
       const auto other = static_cast<std::size_t>(int32_between(link, 0, kGpusPerNodeMax - 1));
       if (other == i) link.complain("is the device itself; list the others it is linked to");
       if (other >= devices.size()) {
-        link.complain(fmt::format("is {}, but the node has only {} devices", other,
-                                  devices.size()));
+        link.complain(
+            fmt::format("is {}, but the node has only {} devices", other, devices.size()));
       }
     });
     ++i;
@@ -119,8 +121,8 @@ void check_links(const Json& json, const std::vector<GpuDevice>& devices) {
 }
 
 template <class T, T (*read)(const Json&)>
-Result<std::vector<T>> parse_list(std::string_view text, void (*check)(const Json&,
-                                                                       const std::vector<T>&)) {
+Result<std::vector<T>> parse_list(std::string_view text,
+                                  void (*check)(const Json&, const std::vector<T>&)) {
   simdjson::dom::parser parser;
   simdjson::dom::element element;
   if (const auto error = parser.parse(text.data(), text.size(), true).get(element);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of Jogak's own annotations that are JSON: the devices of a node (jogak.io/gpus) and the
-// devices that a bound pod holds (jogak.io/gpu-holds). Format: docs/cluster-file.md.
+// The values of Jogak's own annotations that are JSON: the devices of a node (jogak.io/gpus) and
+// the devices that a bound pod holds (jogak.io/gpu-holds). Format: docs/cluster-file.md.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct MigInstance {
 struct GpuDevice {
   enum class Health : std::uint8_t { Healthy, Unhealthy, Unknown };
   std::string uuid;
-  std::int32_t memory_mib = 0;    // 0: not given
-  std::int32_t numa = -1;         // -1: not given
+  std::int32_t memory_mib = 0;       // 0: not given
+  std::int32_t numa = -1;            // -1: not given
   std::vector<std::int32_t> nvlink;  // indices of other devices of the node
   Health health = Health::Healthy;
   bool mig_enabled = false;

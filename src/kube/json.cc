@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Lookups in simdjson's tree and the path to what was wrong, built only when something is.
 #include "kube/json.h"
 
 #include <algorithm>
@@ -12,29 +13,34 @@ namespace {
 std::string_view type_name(simdjson::dom::element_type type) {
   using simdjson::dom::element_type;
   switch (type) {
-    case element_type::ARRAY: return "a list";
-    case element_type::OBJECT: return "an object";
-    case element_type::STRING: return "a string";
-    case element_type::BOOL: return "a boolean";
-    case element_type::NULL_VALUE: return "null";
+    case element_type::ARRAY:
+      return "a list";
+    case element_type::OBJECT:
+      return "an object";
+    case element_type::STRING:
+      return "a string";
+    case element_type::BOOL:
+      return "a boolean";
+    case element_type::NULL_VALUE:
+      return "null";
     case element_type::INT64:
     case element_type::UINT64:
-    case element_type::DOUBLE: return "a number";
+    case element_type::DOUBLE:
+      return "a number";
   }
   return "something else";
 }
 
 bool is_plain_key(std::string_view key) {
   return std::ranges::all_of(key, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '-' || c == '_';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
   });
 }
 
 }  // namespace
 
-Json Json::child(std::string_view key, std::uint32_t index,
-                 simdjson::dom::element element) const {
+Json Json::child(std::string_view key, std::uint32_t index, simdjson::dom::element element) const {
   Json result;
   result.context_ = context_;
   result.element_ = element;
@@ -127,9 +133,9 @@ std::string Json::path() const {
   std::string result;
   for (std::uint32_t frame = frame_; frame != 0;) {
     const JsonContext::Frame& at = context_->frames_[frame];
-    std::string step = at.key.empty()          ? fmt::format("[{}]", at.index)
-                       : is_plain_key(at.key)  ? fmt::format(".{}", at.key)
-                                               : fmt::format("[\"{}\"]", at.key);
+    std::string step = at.key.empty()         ? fmt::format("[{}]", at.index)
+                       : is_plain_key(at.key) ? fmt::format(".{}", at.key)
+                                              : fmt::format("[\"{}\"]", at.key);
     result.insert(0, step);
     frame = at.parent;
   }

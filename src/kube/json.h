@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A JSON value that knows where it is, for the decoders of this folder (it includes simdjson, which
-// is slow to compile: no other header here may include it). Reading is lenient about absence, as Go's
-// decoder is: a missing or null field reads as empty. The first thing that is wrong is remembered
-// with its path, and the caller asks once at the end, so that decoders stay straight lines.
+// is slow to compile: no other header here may include it). Reading is lenient about absence, as
+// Go's decoder is: a missing or null field reads as empty. The first thing that is wrong is
+// remembered with its path, and the caller asks once at the end, so that decoders stay straight
+// lines.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+// tidy: layering: only the decoders in this folder include this header
 #include <simdjson.h>
 
 #include "base/result.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cuts JSON text into pieces without reading them: the documents of a stream, the fields of an
-// object, the items of an array. A List of 50,000 pods is then decoded one small object at a time, in
-// little memory, and `kind` may follow `items`. Only brackets and strings are understood here; what
-// is inside a piece is for the decoder to judge.
+// object, the items of an array. A List of 50,000 pods is then decoded one small object at a time,
+// in little memory, and `kind` may follow `items`. Only brackets and strings are understood here;
+// what is inside a piece is for the decoder to judge.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Kubernetes API objects that scheduling reads, cut down to the fields it reads. Names follow the
-// API. Amounts of resources are int64_t: cpu in milli-CPU, all else in whole units, rounded up as the
-// API machinery does. Nothing here knows the decision core.
+// The Kubernetes API objects that scheduling reads, cut down to the fields it reads. Names follow
+// the API. Amounts of resources are int64_t: cpu in milli-CPU, all else in whole units, rounded up
+// as the API machinery does. Nothing here knows the decision core.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ struct ObjectMeta {
   std::string name;
   std::string uid;
   StringMap labels;
-  StringMap annotations;    // only jogak.io/* and the volume ones some rule reads
-  std::string owner_kind;   // of the owner reference with controller: true
+  StringMap annotations;   // only jogak.io/* and the volume ones some rule reads
+  std::string owner_kind;  // of the owner reference with controller: true
   std::string owner_name;
   std::string owner_uid;
-  bool deleting = false;    // has a deletionTimestamp
+  bool deleting = false;  // has a deletionTimestamp
 };
 
 enum class Operator : std::uint8_t { In, NotIn, Exists, DoesNotExist, Gt, Lt };
@@ -136,8 +136,8 @@ struct Container {
   std::string image;
   ResizableResources resources;
   std::vector<ContainerPort> ports;
-  bool sidecar = false;                 // init container with restartPolicy Always
-  bool restarts_all_containers = false; // a restart rule with action RestartAllContainers
+  bool sidecar = false;                  // init container with restartPolicy Always
+  bool restarts_all_containers = false;  // a restart rule with action RestartAllContainers
 };
 
 // A volume of a pod that some filter or score reads; other kinds are dropped.
@@ -147,8 +147,8 @@ struct Volume {
   Kind kind = Kind::Claim;
   std::string source;  // claim name, pd name, volume id, IQN, image reference; Ephemeral: empty
   bool read_only = false;
-  std::string pool;    // Rbd
-  std::string image;   // Rbd
+  std::string pool;                   // Rbd
+  std::string image;                  // Rbd
   std::vector<std::string> monitors;  // Rbd
 };
 
@@ -177,8 +177,8 @@ struct Pod {
   bool finished = false;  // phase Succeeded or Failed
   std::string nominated_node_name;
   std::optional<std::int64_t> start_time;  // nanoseconds since 1970
-  bool resize_infeasible = false;   // condition PodResizePending, reason Infeasible
-  bool preemption_victim = false;   // condition DisruptionTarget by the scheduler's preemption
+  bool resize_infeasible = false;          // condition PodResizePending, reason Infeasible
+  bool preemption_victim = false;  // condition DisruptionTarget by the scheduler's preemption
 };
 
 // ---- the rest -------------------------------------------------------------------------------
@@ -280,7 +280,7 @@ struct OtherKind {
 };
 
 using Object = std::variant<OtherKind, Node, Pod, Namespace, PriorityClass, PodDisruptionBudget,
-                            Workload, PersistentVolume, PersistentVolumeClaim, StorageClass, CsiNode,
-                            CsiDriver, CsiStorageCapacity, VolumeAttachment>;
+                            Workload, PersistentVolume, PersistentVolumeClaim, StorageClass,
+                            CsiNode, CsiDriver, CsiStorageCapacity, VolumeAttachment>;
 
 }  // namespace jogak::kube

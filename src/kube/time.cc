@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// RFC 3339 by hand: fixed positions, optional fraction, "Z" or an offset.
 #include "kube/time.h"
 
 #include <chrono>
@@ -79,8 +80,7 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
                                          std::chrono::day(static_cast<unsigned>(*day))};
   if (!date.ok()) return std::nullopt;
   const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  const std::int64_t seconds =
-      days * 86400 + *hour * 3600 + *minute * 60 + *second - *offset;
+  const std::int64_t seconds = days * 86400 + *hour * 3600 + *minute * 60 + *second - *offset;
   const auto whole_ns = checked_mul(seconds, 1'000'000'000);
   return whole_ns ? checked_add(*whole_ns, *fraction_ns) : std::nullopt;
 }

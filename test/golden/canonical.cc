@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Recorded results come in with gaps and free orders, computed ones with ids; both leave equal.
 #include "test/golden/canonical.h"
 
 #include <algorithm>
@@ -58,21 +59,30 @@ json canonical_preemption(const json& recorded) {
 
 std::string_view outcome_name(core::Outcome outcome) {
   switch (outcome) {
-    case core::Outcome::Scheduled: return "scheduled";
-    case core::Outcome::Unschedulable: return "unschedulable";
-    case core::Outcome::Gated: return "gated";
-    case core::Outcome::SkippedDeleting: return "skippedDeleting";
-    case core::Outcome::Error: return "error";
+    case core::Outcome::Scheduled:
+      return "scheduled";
+    case core::Outcome::Unschedulable:
+      return "unschedulable";
+    case core::Outcome::Gated:
+      return "gated";
+    case core::Outcome::SkippedDeleting:
+      return "skippedDeleting";
+    case core::Outcome::Error:
+      return "error";
   }
   return "";
 }
 
 std::string_view code_name(core::Code code) {
   switch (code) {
-    case core::Code::Fits: return "";
-    case core::Code::Unschedulable: return "Unschedulable";
-    case core::Code::Unresolvable: return "UnschedulableAndUnresolvable";
-    case core::Code::Error: return "Error";
+    case core::Code::Fits:
+      return "";
+    case core::Code::Unschedulable:
+      return "Unschedulable";
+    case core::Code::Unresolvable:
+      return "UnschedulableAndUnresolvable";
+    case core::Code::Error:
+      return "Error";
   }
   return "";
 }
@@ -103,9 +113,15 @@ json to_json(const core::Cluster& cluster, const core::PreemptionResult& from) {
                  {"rejected", json::object()},
                  {"losesNomination", json::object()}};
   switch (from.nomination) {
-    case core::NominationChange::Keep: result["nomination"] = "keep"; break;
-    case core::NominationChange::Set: result["nomination"] = "set"; break;
-    case core::NominationChange::Clear: result["nomination"] = "clear"; break;
+    case core::NominationChange::Keep:
+      result["nomination"] = "keep";
+      break;
+    case core::NominationChange::Set:
+      result["nomination"] = "set";
+      break;
+    case core::NominationChange::Clear:
+      result["nomination"] = "clear";
+      break;
   }
   for (const core::PreemptionCandidate& candidate : from.candidates) {
     result["candidates"][node_name(cluster, candidate.node)] = {

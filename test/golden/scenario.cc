@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// From a line of a class file to the differences: import, evaluate, compare with each acceptable
+// result and keep the nearest.
 #include "test/golden/scenario.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <memory>
 
-#include <zlib.h>
-
+#include "base/file.h"
 #include "core/plan/evaluation.h"
 #include "import/import.h"
 #include "kube/json_scan.h"
@@ -45,9 +46,8 @@ Result<void> add_cluster(std::string_view text, importer::ImportBatch& batch) {
         std::ranges::find(kKinds, list, &std::pair<std::string_view, std::string_view>::first);
     if (kind == std::end(kKinds)) return invalid("unknown list {}", list);
     kube::JsonScanner item_scanner(items);
-    return item_scanner.each_item([&](std::string_view item) {
-      return batch.add_object(item, kind->second, "cluster");
-    });
+    return item_scanner.each_item(
+        [&](std::string_view item) { return batch.add_object(item, kind->second, "cluster"); });
   });
 }
 
@@ -102,16 +102,7 @@ std::vector<std::string> scenario_classes(const std::string& folder) {
 Result<void> for_each_record(const std::string& folder, std::string_view class_name,
                              const std::function<void(std::string_view record)>& fn) {
   const std::string path = fmt::format("{}/{}.jsonl.gz", folder, class_name);
-  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose);
-  if (file == nullptr) return fail(Errc::NotFound, "cannot open {}", path);
-  std::string text;
-  std::vector<char> block(std::size_t{1} << 20);
-  for (;;) {
-    const int got = gzread(file.get(), block.data(), static_cast<unsigned>(block.size()));
-    if (got < 0) return invalid("cannot read {}", path);
-    if (got == 0) break;
-    text.append(block.data(), static_cast<std::size_t>(got));
-  }
+  JOGAK_TRY(const std::string text, read_file(path));
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded verdicts of kube-scheduler (test/golden/kube-scheduler-1.36/README.md): reading a file of
-// them, and running one against the decision core.
+// Recorded verdicts of kube-scheduler (test/golden/kube-scheduler-1.36/README.md): reading a file
+// of them, and running one against the decision core.
 #pragma once
 
 #include <cstddef>

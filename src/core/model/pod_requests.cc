@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and maxima over sorted lists. Rules: component-helpers/resource/helpers.go of Kubernetes 1.36
-// (read for the facts; names here follow KEP-753 for sidecars and KEP-1287 for resizes).
+// Sums and maxima over sorted lists. Rules: component-helpers/resource/helpers.go of
+// Kubernetes 1.36 (read for the facts; names here follow KEP-753 for sidecars and KEP-1287 for
+// resizes).
 #include "core/model/pod_requests.h"
 
 #include <algorithm>
@@ -16,9 +17,8 @@ constexpr std::string_view kCpu = "cpu";
 constexpr std::string_view kMemory = "memory";
 
 std::int64_t* find(ResourceList& list, std::string_view name) {
-  const auto it = std::ranges::lower_bound(list, name, {}, [](const auto& entry) {
-    return std::string_view(entry.first);
-  });
+  const auto it = std::ranges::lower_bound(
+      list, name, {}, [](const auto& entry) { return std::string_view(entry.first); });
   return it != list.end() && it->first == name ? &it->second : nullptr;
 }
 
@@ -34,9 +34,8 @@ std::int64_t amount_of(const ResourceList& list, std::string_view name) {
 }
 
 std::int64_t& slot(ResourceList& list, std::string_view name) {
-  const auto it = std::ranges::lower_bound(list, name, {}, [](const auto& entry) {
-    return std::string_view(entry.first);
-  });
+  const auto it = std::ranges::lower_bound(
+      list, name, {}, [](const auto& entry) { return std::string_view(entry.first); });
   if (it != list.end() && it->first == name) return it->second;
   return list.emplace(it, std::string(name), 0)->second;
 }
@@ -109,9 +108,8 @@ Result<ResourceList> sum_containers(const PodResources& pod, const Defaults& def
 }
 
 bool sets_pod_level(const PodResources& pod) {
-  return std::ranges::any_of(pod.pod_level.spec, [](const auto& entry) {
-    return is_pod_level_resource(entry.first);
-  });
+  return std::ranges::any_of(pod.pod_level.spec,
+                             [](const auto& entry) { return is_pod_level_resource(entry.first); });
 }
 
 // The real request, or with defaults the one for scoring.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pod asks of a node, worked out from its containers the way kube-scheduler 1.36 does:
 // containers and sidecars run together, an ordinary init container runs beside the sidecars started
-// before it, pod-level requests replace the sum by name, overhead comes on top. For a pod already on
-// a node, a resize in place counts with the largest of what is wanted, allocated and in effect.
+// before it, pod-level requests replace the sum by name, overhead comes on top. For a pod already
+// on a node, a resize in place counts with the largest of what is wanted, allocated and in effect.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ namespace jogak::core {
 inline constexpr std::int64_t kDefaultCpuMilli = 100;
 inline constexpr std::int64_t kDefaultMemoryBytes = std::int64_t{200} * 1024 * 1024;
 
-// Requests as written and, for a pod on a node, as its kubelet reports them. Amounts are in the units
-// of spec.h, rounded up.
+// Requests as written and, for a pod on a node, as its kubelet reports them. Amounts are in the
+// units of spec.h, rounded up.
 struct ResizableRequests {
   ResourceList spec;
   std::optional<ResourceList> in_effect;  // status.resources.requests
@@ -36,9 +36,9 @@ struct ContainerRequests {
 struct PodResources {
   std::vector<ContainerRequests> containers;
   std::vector<ContainerRequests> init_containers;  // in order: a sidecar counts for those after it
-  ResizableRequests pod_level;   // spec.resources; only names that pods may set there count
+  ResizableRequests pod_level;  // spec.resources; only names that pods may set there count
   ResourceList overhead;
-  bool on_node = false;          // false: what a kubelet reports is not looked at
+  bool on_node = false;            // false: what a kubelet reports is not looked at
   bool resize_infeasible = false;  // PodResizePending says Infeasible: spec does not count
 };
 
