@@ -103,21 +103,19 @@ class AffinitySums {
   bool any_ = false;
 };
 
+// 100 * part / range as kube-scheduler gets it: the quotient is rounded before it is scaled and
+// cut, so that 29/100 gives 28. A quotient and a product are exact to the last bit on every
+// machine.
+std::int64_t percent(std::int64_t part, std::int64_t range) {
+  using Real = double;  // tidy: kube-float (reproduces the integers of the original)
+  const Real quotient = static_cast<Real>(part) / static_cast<Real>(range);
+  return static_cast<std::int64_t>(static_cast<Real>(kMaxScore) * quotient);
+}
+
 void normalise(std::vector<std::int64_t>& scores) {
   const auto [least, most] = std::ranges::minmax(scores);
   const std::int64_t range = most - least;
-  for (std::int64_t& score : scores) {
-    if (range == 0) {
-      score = 0;
-      continue;
-    }
-    // The quotient is rounded before it is scaled and cut: 29/100 becomes 28. Division and product
-    // of doubles are exact to the last bit everywhere, so the integer is the same on every machine.
-    const double part = static_cast<double>(score - least) /  // tidy: kube-float (as kube rounds)
-                        static_cast<double>(range);           // tidy: kube-float (as kube rounds)
-    score = static_cast<std::int64_t>(static_cast<double>(kMaxScore) *
-                                      part);  // tidy: kube-float (as kube rounds)
-  }
+  for (std::int64_t& score : scores) score = range == 0 ? 0 : percent(score - least, range);
 }
 
 }  // namespace
