@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "core/engine/class_index.h"
 #include "core/filter/cycle.h"
+#include "core/filter/resources_fit.h"
 #include "core/preempt/preempt.h"
 
 namespace jogak::core {
@@ -40,7 +41,8 @@ struct Scheduler::Impl {
   SyncScratch scratch;
   std::unordered_map<std::uint64_t, Entry> classes;  // looked up; eviction picks by last_use
   std::uint64_t use_clock = 0;
-  std::uint64_t prepared_for = 0;  // topology version
+  std::uint64_t prepared_for = 0;   // topology version
+  std::size_t prepared_scalars = 0;
   std::vector<NodeId> feasible;
   std::vector<std::int64_t> scores;
 
@@ -55,9 +57,13 @@ struct Scheduler::Impl {
 };
 
 void Scheduler::Impl::prepare() {
-  if (prepared_for == cluster.topology_version()) return;
+  const bool new_scalars = prepared_scalars != cluster.scalar_count();
+  if (prepared_for == cluster.topology_version() && !new_scalars) return;
   policy.prepare(cluster, mix);
   prepared_for = cluster.topology_version();
+  prepared_scalars = cluster.scalar_count();
+  // A device plugin registers after its node did: scores from before know nothing of the resource.
+  if (new_scalars) classes.clear();
 }
 
 void Scheduler::Impl::drop_oldest() {
@@ -208,9 +214,11 @@ Decision Scheduler::decide(PodId pod) {
 void Scheduler::accept(const Decision& decision) {
   JOGAK_CHECK(decision.node.valid());
   Cluster& cluster = impl_->cluster;
+  const PodView view = PodView::of(cluster, decision.pod);
+  JOGAK_CHECK(resources_fit_filter(cluster, view, cluster.node(decision.node), nullptr).fits(),
+              "the node has changed since the decision");
   cluster.place(decision.pod, decision.node, decision.holds);
   cluster.nominate(decision.pod, kNoNode);
-  impl_->policy.placed(cluster, cluster.shape_of(decision.pod), cluster.node(decision.node));
 }
 
 std::vector<std::uint32_t> Scheduler::refusals(PodId pod) {

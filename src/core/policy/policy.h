@@ -56,10 +56,11 @@ class Policy {
                       std::vector<GpuHold>& out);
   // Changes when every remembered score is stale (the policy's picture of the cluster moved).
   virtual std::uint64_t epoch() const { return 0; }
-  // Told of every accepted placement, for policies with a picture of the whole cluster.
-  virtual void placed(const Cluster& cluster, const Shape& shape, const Node& node) {
+  // For policies with a picture of the whole cluster: true asks for node_changed() on every node that
+  // the change log names, before the next decision.
+  virtual bool follows_changes() const { return false; }
+  virtual void node_changed(const Cluster& cluster, NodeId node) {
     static_cast<void>(cluster);
-    static_cast<void>(shape);
     static_cast<void>(node);
   }
 };

@@ -42,7 +42,7 @@ constexpr auto kPolicies = std::to_array<PolicyInfo>({
     {"best-fit", "least CPU and GPU left on the node", create<BestFitPolicy>},
     {"fgd", "fragmentation gradient descent", create<FgdPolicy>},
 #ifdef JOGAK_HAVE_JOGAK_POLICY
-    {"jogak", "Jogak's own", create_seeded<JogakPolicy>},
+    {"jogak", "Jogak's own", create<JogakPolicy>},
 #endif
 });
 

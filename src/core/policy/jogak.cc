@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/policy/jogak.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace jogak::core {
+namespace {
+
+// Parameters, one set for every workload, tuned on seeds 42-46 (docs/policies.md).
+constexpr std::int64_t kScarcityWeight = 600;  // thousandths
+constexpr std::int64_t kStepMilli = 50;        // costs this close tie, and ties keep filling one node
+
+constexpr std::int64_t kWeightMax = 1000000;   // of the whole mix, so that products stay small
+
+std::int64_t mib_up(std::int64_t bytes) { return (bytes + kMibBytes - 1) / kMibBytes; }
+
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+  const std::int64_t q = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+std::int64_t ask_milli(const GpuAmount& gpu) { return std::int64_t{gpu.count} * gpu.milli; }
+
+}  // namespace
+
+// ---- what to expect -------------------------------------------------------------------------
+
+void JogakPolicy::intern_models(const Cluster& cluster, const WorkloadMix& mix) {
+  models_.clear();
+  const auto add = [this](Symbol model) {
+    if (std::ranges::find(models_, model) != models_.end()) return;
+    if (models_.size() < kFillModelsMax) models_.push_back(model);
+  };
+  for (const NodeId node : cluster.node_order()) add(cluster.node(node).gpu_model);
+  for (const MixClass& c : mix) {
+    for (const std::string& name : c.models) {
+      Symbol model;
+      if (cluster.symbols().find(name, model)) add(model);
+    }
+  }
+}
+
+// Models beyond the sixty-fourth share the last id.
+std::size_t JogakPolicy::model_id(Symbol model) const {
+  const auto at = static_cast<std::size_t>(std::ranges::find(models_, model) - models_.begin());
+  return std::min(at, kFillModelsMax - 1);
+}
+
+std::uint64_t JogakPolicy::model_mask(const Cluster& cluster,
+                                      const std::vector<std::string>& models) const {
+  std::uint64_t mask = 0;
+  for (const std::string& name : models) {
+    Symbol model;
+    if (!cluster.symbols().find(name, model)) continue;
+    mask |= std::uint64_t{1} << model_id(model);
+  }
+  // A list of models nobody has is not "any": such pods fit nowhere and are left out of the mix.
+  return mask;
+}
+
+void JogakPolicy::prepare(const Cluster& cluster, const WorkloadMix& mix) {
+  view_.prepare(cluster);
+  intern_models(cluster, mix);
+  std::int64_t total = 0;
+  for (const MixClass& c : mix) total += std::min(c.weight, kWeightMax * kWeightMax);
+  std::vector<FillClass> classes;
+  for (const MixClass& c : mix) {
+    FillClass f{c.cpu, mib_up(c.memory), c.gpu_count, c.gpu_milli, 0, c.weight};
+    f.models = model_mask(cluster, c.models);
+    if (c.weight <= 0 || (!c.models.empty() && f.models == 0)) continue;
+    if (total > kWeightMax) f.weight = std::max<std::int64_t>(c.weight / (total / kWeightMax + 1), 1);
+    classes.push_back(f);
+  }
+  std::vector<NodeKind> kinds;
+  std::int64_t cpu_max = 0;
+  std::int64_t memory_max = 0;
+  for (const NodeId id : cluster.node_order()) {
+    NodeKind kind{empty_state_of(cluster.node(id)), 1};
+    cpu_max = std::max(cpu_max, kind.empty.cpu);
+    memory_max = std::max(memory_max, kind.empty.memory);
+    const auto same = std::ranges::find_if(kinds, [&](NodeKind k) { return k.nodes = 1, k == kind; });
+    if (same != kinds.end()) {
+      ++same->nodes;
+    } else {
+      kinds.push_back(kind);
+    }
+  }
+  fill_.build(classes, cpu_max, memory_max);
+  build_scarcity(classes, kinds);
+  room_.build(classes, kinds);
+  known_.assign(cluster.nodes().size(), FillState{});
+  for (const NodeId id : cluster.node_order()) {
+    known_[id.value] = empty_state_of(cluster.node(id));
+    node_changed(cluster, id);
+  }
+}
+
+// Charge per thousandth of a model: what is asked of it by pods that name models, over what there is,
+// with the mix scaled to the whole cluster. A list of several models asks of each by its capacity.
+void JogakPolicy::build_scarcity(std::span<const FillClass> mix, std::span<const NodeKind> kinds) {
+  scarcity_.fill(0);
+  std::array<std::int64_t, kFillModelsMax> capacity{};  // GPUs
+  std::int64_t capacity_total = 0;
+  for (const NodeKind& k : kinds) {
+    const std::int64_t gpus = k.nodes * static_cast<std::int64_t>(k.empty.gpu_count);
+    capacity[k.empty.model] += gpus;
+    capacity_total += gpus;
+  }
+  std::int64_t demand_total = 0;
+  for (const FillClass& c : mix) demand_total += c.weight * c.gpu_count * c.gpu_milli;
+  if (demand_total == 0 || capacity_total == 0) return;
+  std::array<std::int64_t, kFillModelsMax> asked{};
+  for (const FillClass& c : mix) {
+    if (c.gpu_count == 0 || c.models == 0) continue;
+    std::int64_t listed = 0;
+    for (std::size_t m = 0; m < kFillModelsMax; ++m) {
+      if (allows_model(c.models, m)) listed += capacity[m];
+    }
+    if (listed == 0) continue;
+    for (std::size_t m = 0; m < kFillModelsMax; ++m) {
+      if (!allows_model(c.models, m)) continue;
+      asked[m] += c.weight * c.gpu_count * c.gpu_milli * capacity[m] / listed;
+    }
+  }
+  for (std::size_t m = 0; m < kFillModelsMax; ++m) {
+    if (capacity[m] > 0) scarcity_[m] = asked[m] * 1000 / demand_total * capacity_total / capacity[m];
+  }
+}
+
+// ---- states ---------------------------------------------------------------------------------
+
+FillState JogakPolicy::state_of(const Node& node) {
+  FillState state;
+  state.model = model_id(node.gpu_model);
+  state.cpu = free_cpu(node);
+  state.memory = std::max<std::int64_t>(node.memory_allocatable - node.memory_requested, 0) / kMibBytes;
+  const FreeGpus& free = view_.look(node, GpuAsk::Whole);
+  if (free.milli.size() > kFillGpusMax) return state;  // as if it had none; see can_follow()
+  state.gpu_count = free.milli.size();
+  for (std::size_t i = 0; i < free.milli.size(); ++i) {
+    // A partitioned or sick device, and one that is overfilled, offers nothing.
+    state.milli[i] = std::max(free.milli[i], 0);
+  }
+  return state;
+}
+
+FillState JogakPolicy::empty_state_of(const Node& node) {
+  FillState state = state_of(node);
+  state.cpu = node.cpu_allocatable;
+  state.memory = node.memory_allocatable / kMibBytes;
+  const FreeGpus& free = view_.look(node, GpuAsk::Whole);
+  for (std::size_t i = 0; i < state.gpu_count; ++i) {
+    state.milli[i] = free.milli[i] == FreeGpus::kHidden ? 0 : kWholeMilli;
+  }
+  return state;
+}
+
+void JogakPolicy::node_changed(const Cluster& cluster, NodeId id) {
+  const Node& node = cluster.node(id);
+  if (!node.alive || id.value >= known_.size()) return;  // prepare() follows
+  const FillState now = state_of(node);
+  room_.node_changed(known_[id.value], now);
+  known_[id.value] = now;
+}
+
+JogakPolicy::Ask JogakPolicy::ask_of(const Shape& shape, const Node& node) const {
+  return {view_.ask(shape, node), shape.cpu, mib_up(shape.memory)};
+}
+
+// A fill-up knows whole devices and shares of up to kFillGpusMax devices.
+bool JogakPolicy::can_follow(const Shape& shape, const Node& node) const {
+  return !fill_.empty() && shape.spec.gpu.kind != GpuAsk::Mig && node.gpus.size() <= kFillGpusMax;
+}
+
+// ---- scores ---------------------------------------------------------------------------------
+
+// Without a picture of what comes next: the fullest node, and there the tightest device.
+std::int64_t JogakPolicy::fallback(const Shape& shape, const Node& node) {
+  const GpuAmount gpu = view_.ask(shape, node);
+  const FreeGpus& free = view_.look(node, gpu.kind == GpuAsk::Mig ? gpu.kind : GpuAsk::Whole);
+  std::int64_t hole = 0;
+  if (gpu.is_share()) {
+    std::int32_t tightest = kWholeMilli;
+    for (const std::int32_t milli : free.milli) {
+      if (milli >= gpu.milli) tightest = std::min(tightest, milli);
+    }
+    hole = tightest - gpu.milli;
+  }
+  return -(hole * 2 * static_cast<std::int64_t>(kFillGpusMax) + free.total);
+}
+
+std::int64_t JogakPolicy::cost_of(const FillState& before, const FillState& after,
+                                  const Ask& ask) {
+  const std::int64_t charge =
+      room_.charge(before, before.fully_free(), after.fully_free(), ask.cpu, ask.memory);
+  return fill_.stranded(after) + charge * FillUp::kRolls;
+}
+
+JogakPolicy::Best JogakPolicy::best_share(const Shape& shape, const Node& node, const Ask& ask,
+                                          const FillState& before) {
+  FillState after = before;
+  after.cpu = std::max<std::int64_t>(before.cpu - ask.cpu, 0);
+  after.memory = std::max<std::int64_t>(before.memory - ask.memory, 0);
+  Best best{std::numeric_limits<std::int64_t>::max(), -1};
+  for (std::size_t i = 0; i < before.gpu_count; ++i) {
+    if (!share_fits(node.gpus[i], shape.spec.gpu)) continue;
+    // A device equal to an earlier one gives an equal result.
+    const auto upto = before.milli.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(before.milli.begin(), upto, before.milli[i]) != upto) continue;
+    after.milli[i] = std::max(before.milli[i] - ask.gpu.milli, 0);
+    const std::int64_t cost = cost_of(before, after, ask);
+    after.milli[i] = before.milli[i];
+    if (cost < best.cost) best = {cost, static_cast<std::int32_t>(i)};
+  }
+  JOGAK_CHECK(best.device >= 0, "the filters let a share pass that fits no device");
+  return best;
+}
+
+JogakPolicy::Best JogakPolicy::best_of(const Shape& shape, const Node& node) {
+  const Ask ask = ask_of(shape, node);
+  const FillState before = state_of(node);
+  Best best;
+  if (ask.gpu.is_share() && ask.gpu.count == 1) {
+    best = best_share(shape, node, ask, before);
+  } else {
+    FillState after = before;
+    after.cpu = std::max<std::int64_t>(before.cpu - ask.cpu, 0);
+    after.memory = std::max<std::int64_t>(before.memory - ask.memory, 0);
+    if (ask.gpu.is_share()) {
+      std::vector<GpuHold> holds;
+      choose_tightest(node, shape.spec.gpu, holds);
+      for (const GpuHold& hold : holds) {
+        std::int32_t& milli = after.milli[static_cast<std::size_t>(hold.gpu)];
+        milli = std::max(milli - ask.gpu.milli, 0);
+      }
+    } else {
+      std::int32_t wanted = ask.gpu.count;  // which of the fully free ones makes no difference here
+      for (std::size_t i = 0; i < after.gpu_count && wanted > 0; ++i) {
+        if (after.milli[i] != kWholeMilli) continue;
+        after.milli[i] = 0;
+        --wanted;
+      }
+    }
+    best.cost = cost_of(before, after, ask);
+  }
+  best.cost -= fill_.stranded(before);
+  best.cost += kScarcityWeight * scarcity_[before.model] * ask_milli(ask.gpu) * FillUp::kRolls /
+               (1000 * 1000);
+  return best;
+}
+
+std::int64_t JogakPolicy::score(const Cluster&, const Shape& shape, const Node& node) {
+  if (!can_follow(shape, node)) return fallback(shape, node);
+  constexpr std::int64_t kStep = kStepMilli * FillUp::kRolls;
+  return -floor_div(best_of(shape, node).cost + kStep / 2, kStep);
+}
+
+void JogakPolicy::choose(const Cluster& cluster, const Shape& shape, const Node& node,
+                         std::vector<GpuHold>& out) {
+  const GpuRequest& gpu = shape.spec.gpu;
+  const bool is_share = gpu.kind == GpuAsk::ShareMilli || gpu.kind == GpuAsk::ShareMib;
+  if (!is_share || gpu.count != 1 || node.gpus.empty() || !can_follow(shape, node)) {
+    return Policy::choose(cluster, shape, node, out);
+  }
+  out.push_back({.gpu = best_of(shape, node).device, .amount = gpu.amount});
+}
+
+}  // namespace jogak::core
