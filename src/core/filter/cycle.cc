@@ -30,9 +30,11 @@ namespace {
 
 using StatelessFilter = Verdict (*)(const Cluster&, const PodView&, const Node&, Reasons*);
 
-constexpr StatelessFilter kBeforeStateful[] = {
-    node_unschedulable_filter, node_name_filter,  taint_toleration_filter,
-    node_affinity_filter,      node_ports_filter, resources_fit_filter,
+constexpr StatelessFilter kBeforePorts[] = {
+    node_unschedulable_filter,
+    node_name_filter,
+    taint_toleration_filter,
+    node_affinity_filter,
 };
 constexpr StatelessFilter kAfterStateful[] = {declared_features_filter, gpu_devices_filter};
 
@@ -93,6 +95,7 @@ struct FilterCycle::Impl {
   PreFilter prefilter;
   std::string list_names;  // of the plugins whose node lists leave the other nodes out
   StatefulFilters stateful;
+  PortMoves port_moves;
 
   // Calls `visit(filter, plugin)` in order until one returns false.
   template <class Filters, class Visit>
@@ -127,10 +130,12 @@ struct FilterCycle::Impl {
           reasons == nullptr ? "" : "node(s) didn't satisfy plugin(s) [" + list_names + "]");
     }
     const Node& node = cluster.node(id);
-    for (const StatelessFilter filter : kBeforeStateful) {
+    for (const StatelessFilter filter : kBeforePorts) {
       if (const Verdict v = filter(cluster, pod, node, reasons); !v.fits()) return v;
     }
-    Verdict verdict;
+    Verdict verdict = node_ports_filter(cluster, pod, node, reasons, &port_moves);
+    if (verdict.fits()) verdict = resources_fit_filter(cluster, pod, node, reasons);
+    if (!verdict.fits()) return verdict;
     for_each(stateful, [&](const auto& filter, Plugin) {
       if (filter.active()) verdict = filter.check(cluster, pod, id, reasons);
       return verdict.fits();
@@ -144,7 +149,8 @@ struct FilterCycle::Impl {
 };
 
 FilterCycle::FilterCycle(const Cluster& cluster, const PodView& pod)
-    : impl_(std::make_unique<Impl>(cluster, pod, PreFilter{}, std::string{}, StatefulFilters{})) {
+    : impl_(std::make_unique<Impl>(cluster, pod, PreFilter{}, std::string{}, StatefulFilters{},
+                                   PortMoves{})) {
   impl_->build();
 }
 
@@ -159,6 +165,9 @@ Verdict FilterCycle::check(NodeId node, Reasons* reasons) const {
 }
 
 void FilterCycle::pod_moved(PodId moved, NodeId node, int delta) {
+  if (!impl_->pod.shape->spec.host_ports.empty()) {
+    impl_->port_moves.pod_moved(impl_->cluster, moved, node, delta);
+  }
   Impl::for_each(impl_->stateful, [&](auto& filter, Plugin) {
     filter.pod_moved(impl_->cluster, impl_->pod, moved, node, delta);
     return true;

@@ -314,6 +314,23 @@ TEST_F(PreemptTest, FreesAHalfOfAPartitionedDevice) {
   EXPECT_EQ(names(result.candidates[0].victims), (Names{"right"}));
 }
 
+// Two users of one port, bound past the scheduler. kube-scheduler forgets the port with the first of
+// them; its victims are ours, and a nominated pod's port stays taken all the same.
+TEST_F(PreemptTest, APortWithSeveralUsersIsForgottenWithTheFirst) {
+  const NodeId node = add(cluster, NodeBuilder("n1"));
+  add(cluster, PodBuilder("low").host_port(80).priority(1).on("n1"));
+  add(cluster, PodBuilder("high").host_port(80).priority(50).on("n1"));
+  const PodId pod = add(cluster, PodBuilder("in").host_port(80).priority(10));
+  const auto result = preempt(pod);
+  ASSERT_EQ(result.candidates.size(), 1U);
+  EXPECT_EQ(names(result.candidates[0].victims), (Names{"low"}));
+  const PodView view = PodView::of(cluster, pod);
+  FilterCycle cycle(cluster, view);
+  EXPECT_FALSE(cycle.check(node, nullptr).fits()) << "the ledger counts both";
+  add(cluster, PodBuilder("promised").host_port(80).priority(10).nominate("n1"));
+  EXPECT_TRUE(preempt(pod).candidates.empty());
+}
+
 // 300 equal nodes: the search ends at a hundred candidates, wherever it starts.
 TEST_F(PreemptTest, LargeClustersAreNotSearchedToTheEnd) {
   for (int i = 0; i < 300; ++i) {
