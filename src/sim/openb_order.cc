@@ -43,7 +43,8 @@ Result<Line> read_line(std::string_view text, std::int64_t limit,
   Line line;
   line.keyword = words.next();
   if (line.keyword != "arrivals" && line.keyword != "nodeorder") {
-    return invalid("starts with \"{}\"; expected arrivals or nodeorder", line.keyword.substr(0, 20));
+    return invalid("starts with \"{}\"; expected arrivals or nodeorder",
+                   line.keyword.substr(0, 20));
   }
   auto seed = parse_int(words.next(), 0, std::int64_t{1} << 32);
   if (!seed) return in_context("field seed", std::move(seed).error());

@@ -24,9 +24,8 @@ constexpr std::int64_t kPodsPerNode = 1001;  // as the published experiment has 
 core::NodeSpec node_spec(const OpenbNode& node, std::int32_t rank) {
   core::NodeSpec spec;
   spec.name = node.name;
-  spec.allocatable = {{"cpu", node.cpu_milli},
-                      {"memory", node.memory_mib * kBytesPerMib},
-                      {"pods", kPodsPerNode}};
+  spec.allocatable = {
+      {"cpu", node.cpu_milli}, {"memory", node.memory_mib * kBytesPerMib}, {"pods", kPodsPerNode}};
   spec.gpu_model = node.model;
   spec.gpus.resize(static_cast<std::size_t>(node.gpus));
   spec.order = rank;
@@ -95,8 +94,8 @@ class OpenbRun {
   std::int64_t arrived_milli_ = 0;
   std::vector<std::int32_t> sorted_;  // scratch
   std::vector<std::int64_t> durations_ns_;
-  using FailureKey = std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int32_t,
-                                std::vector<std::string>>;
+  using FailureKey =
+      std::tuple<std::int64_t, std::int64_t, std::int32_t, std::int32_t, std::vector<std::string>>;
   std::map<FailureKey, OpenbFailures> failures_;
   Digest digest_;
   OpenbResult result_;
@@ -148,8 +147,8 @@ void OpenbRun::book(const core::Decision& decision, std::size_t position, const 
   }
   if (options_.keep_placements) {
     result_.placements.push_back(fmt::format("{},{},{},{},{},{},{}", result_.variant,
-                                             result_.policy, result_.seed, position, pod.name,
-                                             node, holds_text(decision.holds)));
+                                             result_.policy, result_.seed, position, pod.name, node,
+                                             holds_text(decision.holds)));
   }
 }
 
@@ -168,8 +167,8 @@ void OpenbRun::step(std::size_t position, std::int32_t index) {
   digest_.add(pod.name);
   // Clones share a name in the trace; here each pod needs its own.
   const std::string name = fmt::format("{}.{}", pod.name, position);
-  const core::PodId id = cluster_.add_pending(
-      name, name, shapes_[static_cast<std::size_t>(index)], identity_);
+  const core::PodId id =
+      cluster_.add_pending(name, name, shapes_[static_cast<std::size_t>(index)], identity_);
   const std::int64_t start_ns = mono_now_ns();
   const core::Decision decision = scheduler_.decide(id);
   std::string broken;
@@ -256,8 +255,7 @@ double OpenbResult::fragmented_percent(std::size_t column) const {
   const OpenbColumn& c = columns[column];
   if (c.records == 0) return std::numeric_limits<double>::quiet_NaN();
   const double weight = static_cast<double>(c.records) * static_cast<double>(frag_weight);
-  return 100.0 * static_cast<double>(c.fragmented) /
-         (weight * static_cast<double>(capacity_milli));
+  return 100.0 * static_cast<double>(c.fragmented) / (weight * static_cast<double>(capacity_milli));
 }
 
 std::int64_t OpenbResult::failed_pods() const {

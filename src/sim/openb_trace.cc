@@ -4,10 +4,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 
+#include <fmt/ranges.h>
+
 #include "base/csv.h"
+#include "base/edit_distance.h"
+#include "base/file.h"
 #include "base/units.h"
 #include "core/model/spec.h"
 
@@ -78,8 +83,8 @@ Result<OpenbPod> read_pod(const CsvReader& csv, const PodColumns& at) {
   return pod;
 }
 
-// Calls take() for every row; it returns an error for a bad one. With skip_bad the error is noted and
-// skip() called instead, unless the reader cannot get past it (a quote that never ends).
+// Calls take() for every row; it returns an error for a bad one. With skip_bad the error is noted
+// and skip() called instead, unless the reader cannot get past it (a quote that never ends).
 template <class Take, class Skip>
 Result<void> each_row(CsvReader& csv, ReadOptions options, std::vector<std::string>& skipped,
                       const Take& take, const Skip& skip) {
@@ -104,8 +109,7 @@ std::int64_t OpenbNodes::gpu_milli() const {
   return sum;
 }
 
-Result<OpenbNodes> parse_openb_nodes(std::string file, std::string_view text,
-                                     ReadOptions options) {
+Result<OpenbNodes> parse_openb_nodes(std::string file, std::string_view text, ReadOptions options) {
   JOGAK_TRY(auto csv, CsvReader::open(std::move(file), text));
   NodeColumns at{};
   JOGAK_TRY(at.name, csv.column("sn"));
@@ -202,15 +206,61 @@ Result<std::vector<std::string>> list_openb_variants(const std::string& dir) {
     const std::string name = it->path().filename().string();
     if (!name.starts_with(kPodPrefix) || !name.ends_with(kPodSuffix)) continue;
     if (name.size() <= kPodPrefix.size() + kPodSuffix.size()) continue;
-    variants.push_back(name.substr(kPodPrefix.size(),
-                                   name.size() - kPodPrefix.size() - kPodSuffix.size()));
+    variants.push_back(
+        name.substr(kPodPrefix.size(), name.size() - kPodPrefix.size() - kPodSuffix.size()));
   }
   if (error) {
-    return fail(Errc::NotFound, "{}: {}; expected a folder with openb_node_list_gpu_node.csv and "
-                "openb_pod_list_VARIANT.csv", dir, error.message());
+    return fail(Errc::NotFound,
+                "{}: {}; expected a folder with openb_node_list_gpu_node.csv and "
+                "openb_pod_list_VARIANT.csv",
+                dir, error.message());
   }
   std::ranges::sort(variants);
   return variants;
+}
+
+Result<OpenbPods> load_openb_pods(const std::string& dir, std::string_view variant,
+                                  ReadOptions options) {
+  JOGAK_TRY(const auto known, list_openb_variants(dir));
+  if (std::ranges::find(known, variant) == known.end()) {
+    return fail(Errc::NotFound, "unknown variant {}; {} has {}{}", variant, dir,
+                known.empty() ? "none" : fmt::format("{}", fmt::join(known, ", ")),
+                did_you_mean(variant, known));
+  }
+  const std::string file = openb_pod_file(dir, variant);
+  JOGAK_TRY(const std::string text, read_file(file));
+  return parse_openb_pods(file, text, options);
+}
+
+Result<OpenbData> load_openb(const OpenbLoadOptions& options) {
+  const ReadOptions read{.skip_bad = options.skip_bad};
+  const auto note = [](std::vector<std::string>& all, std::vector<std::string>& more) {
+    std::ranges::move(more, std::back_inserter(all));
+  };
+  OpenbData data;
+  const std::string node_file = openb_node_file(options.dir);
+  JOGAK_TRY(const std::string node_text, read_file(node_file));
+  JOGAK_TRY(data.nodes, parse_openb_nodes(node_file, node_text, read));
+  note(data.skipped, data.nodes.skipped);
+  for (const std::string& name : options.variants) {
+    OpenbVariant variant;
+    variant.name = name;
+    JOGAK_TRY(variant.pods, load_openb_pods(options.dir, name, read));
+    note(data.skipped, variant.pods.skipped);
+    variant.mix = openb_mix(variant.pods);
+    if (options.order_dir.empty()) {
+      for (const std::int64_t seed : options.seeds) {
+        variant.orders.push_back(draw_openb_order(data.nodes, variant.pods, seed));
+      }
+    } else {
+      const std::string file = openb_order_file(options.order_dir, name);
+      JOGAK_TRY(const std::string text, read_file(file));
+      JOGAK_TRY(variant.orders,
+                parse_openb_orders(file, text, data.nodes, variant.pods, options.seeds));
+    }
+    data.variants.push_back(std::move(variant));
+  }
+  return data;
 }
 
 }  // namespace jogak::sim

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The openb trace (Alibaba's GPU-sharing cluster, 2023) as values: its node list, its pod lists, one
-// file per variant, and the submission orders of the published runs. Reading is strict: the first bad
-// line is an error that names file, line and column, or with skip_bad it is left out and told.
+// The openb trace (Alibaba's GPU-sharing cluster, 2023) as values: its node list, its pod lists,
+// one file per variant, and the submission orders of the published runs. Reading is strict: the
+// first bad line is an error that names file, line and column, or with skip_bad it is left out and
+// told.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,8 @@ struct OpenbPod {
   std::string name;
   std::int64_t cpu_milli = 0;
   std::int64_t memory_mib = 0;
-  std::int32_t gpus = 0;       // devices
-  std::int32_t gpu_milli = 0;  // per device; 1000 when gpus > 1, 0 when gpus is 0
+  std::int32_t gpus = 0;            // devices
+  std::int32_t gpu_milli = 0;       // per device; 1000 when gpus > 1, 0 when gpus is 0
   std::vector<std::string> models;  // allowed, sorted; empty: any
   std::int64_t gpu_total() const { return std::int64_t{gpus} * gpu_milli; }
 };
@@ -67,8 +68,9 @@ Result<std::vector<OpenbOrder>> parse_openb_orders(std::string file, std::string
                                                    const OpenbNodes& nodes, const OpenbPods& pods,
                                                    const std::vector<std::int64_t>& seeds);
 
-// A submission order of the same distribution, drawn from the seed: the variant's pods shuffled, then
-// clones until 130 % of the GPU capacity is asked for, or pods taken out if they ask for more already.
+// A submission order of the same distribution, drawn from the seed: the variant's pods shuffled,
+// then clones until 130 % of the GPU capacity is asked for, or pods taken out if they ask for more
+// already.
 OpenbOrder draw_openb_order(const OpenbNodes& nodes, const OpenbPods& pods, std::int64_t seed);
 
 // The pods' classes with their frequencies, what a policy may know of the workload.
@@ -88,5 +90,25 @@ struct OpenbVariant {
   core::WorkloadMix mix;
   std::vector<OpenbOrder> orders;  // one per seed asked for
 };
+
+struct OpenbLoadOptions {
+  std::string dir;
+  std::vector<std::string> variants;
+  std::vector<std::int64_t> seeds;
+  std::string order_dir;  // of sequences files; empty: orders are drawn
+  bool skip_bad = false;
+};
+
+struct OpenbData {
+  OpenbNodes nodes;
+  std::vector<OpenbVariant> variants;  // as asked for
+  std::vector<std::string> skipped;
+};
+
+// Reads what the runs need. An unknown variant is an error that names the known ones.
+Result<OpenbData> load_openb(const OpenbLoadOptions& options);
+// One variant alone, without orders: for a workload mix.
+Result<OpenbPods> load_openb_pods(const std::string& dir, std::string_view variant,
+                                  ReadOptions options);
 
 }  // namespace jogak::sim

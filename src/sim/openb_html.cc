@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The openb report as a page: for each variant the allocation curve, what is left at 100 %, and the
+// fragmentation.
+#include <algorithm>
+#include <cmath>
+
+#include "sim/openb_published.h"
+#include "sim/openb_report.h"
+#include "sim/svg_chart.h"
+
+namespace jogak::sim {
+
+namespace {
+
+// Columns that the curves show.
+constexpr std::size_t kFirst = 75;
+constexpr std::size_t kLast = 130;
+
+// A policy keeps its colour across variants.
+class Colours {
+ public:
+  std::size_t of(const std::string& policy) {
+    const auto at = std::ranges::find(names_, policy);
+    if (at != names_.end()) return static_cast<std::size_t>(at - names_.begin());
+    names_.push_back(policy);
+    return names_.size() - 1;
+  }
+  std::vector<LegendEntry> legend() const {
+    std::vector<LegendEntry> entries;
+    for (std::size_t i = 0; i < names_.size(); ++i) entries.push_back({names_[i], i});
+    return entries;
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+ChartSeries series_of(const OpenbSummary& s, std::size_t colour, std::size_t first,
+                      const std::array<MeanDeviation, kOpenbColumns>& values) {
+  ChartSeries series{.name = s.policy, .colour = colour, .points = {}};
+  for (std::size_t c = first; c <= kLast; ++c) {
+    if (values[c].count > 0) series.points.emplace_back(static_cast<double>(c), values[c].mean);
+  }
+  return series;
+}
+
+double lowest(const LineChart& chart) {
+  double low = 100;
+  for (const ChartSeries& s : chart.series) {
+    for (const auto& [x, y] : s.points) low = std::min(low, y);
+  }
+  return low;
+}
+
+double highest(const LineChart& chart) {
+  double high = 0;
+  for (const ChartSeries& s : chart.series) {
+    for (const auto& [x, y] : s.points) high = std::max(high, y);
+  }
+  return high;
+}
+
+std::string allocation_chart(std::span<const OpenbSummary> group, Colours& colours) {
+  LineChart chart;
+  chart.title = "Allocated GPU as demand arrives";
+  chart.x_label = "arrived GPU demand, % of capacity";
+  chart.y_label = "allocated, % of capacity";
+  chart.x_min = kFirst;
+  chart.x_max = kLast;
+  chart.y_places = 1;
+  chart.has_diagonal = true;
+  for (const OpenbSummary& s : group) {
+    chart.series.push_back(series_of(s, colours.of(s.policy), kFirst, s.allocated));
+  }
+  chart.y_min = std::floor(lowest(chart) / 5) * 5;
+  chart.y_max = 100;
+  return line_chart_svg(chart);
+}
+
+std::string fragmentation_chart(std::span<const OpenbSummary> group, Colours& colours) {
+  LineChart chart;
+  chart.title = "Fragmentation: free GPU that an average pod cannot use";
+  chart.x_label = "arrived GPU demand, % of capacity";
+  chart.y_label = "% of all GPUs";
+  chart.x_min = 0;
+  chart.x_max = kLast;
+  chart.y_places = 1;
+  for (const OpenbSummary& s : group) {
+    chart.series.push_back(series_of(s, colours.of(s.policy), 0, s.fragmented));
+  }
+  chart.y_max = std::ceil(std::max(highest(chart), 1.0) / 2) * 2;
+  return line_chart_svg(chart);
+}
+
+std::string left_chart(std::span<const OpenbSummary> group, Colours& colours) {
+  BarChart chart;
+  chart.title = "GPUs left unallocated when 100 % has arrived";
+  chart.x_label = "GPUs; less is better";
+  chart.places = 1;
+  for (const OpenbSummary& s : group) {
+    ChartBar bar{.name = s.policy,
+                 .colour = colours.of(s.policy),
+                 .value = s.unallocated_gpus(100),
+                 .mark = -1};
+    if (const auto published = published_allocation(s.variant, s.policy, 100)) {
+      bar.mark = (100 - published->mean / 100.0) / 100 * s.capacity_gpus;
+      chart.mark_name = "published mean (USENIX ATC 2023 artifact)";
+    }
+    chart.bars.push_back(std::move(bar));
+  }
+  return bar_chart_svg(chart);
+}
+
+std::string number_table(std::span<const OpenbSummary> group) {
+  std::vector<std::vector<std::string>> rows;
+  const auto published = [](const OpenbSummary& s, std::size_t column) {
+    const auto value = published_allocation(s.variant, s.policy, column);
+    if (!value) return std::string("–");
+    return fmt::format("{:.2f} ± {:.2f}", value->mean / 100.0, value->deviation / 100.0);
+  };
+  const auto ours = [](const MeanDeviation& v) {
+    return v.count == 0 ? std::string("–") : fmt::format("{:.2f} ± {:.2f}", v.mean, v.deviation);
+  };
+  for (const OpenbSummary& s : group) {
+    rows.push_back({s.policy, std::to_string(s.runs), ours(s.allocated[90]), ours(s.allocated[95]),
+                    ours(s.allocated[100]), published(s, 100), ours(s.allocated[130]),
+                    published(s, 130), fmt::format("{:.2f}", s.fragmented[100].mean),
+                    fmt::format("{:.0f}", s.pods_per_second)});
+  }
+  return table_html({"policy", "runs", "at 90 %", "at 95 %", "at 100 %", "published", "at 130 %",
+                     "published", "fragmented at 100 %", "pods/s"},
+                    rows);
+}
+
+}  // namespace
+
+std::string openb_html(std::span<const OpenbSummary> summaries, bool published_orders) {
+  Colours colours;
+  for (const OpenbSummary& s : summaries) colours.of(s.policy);
+  std::string body = "<h1>Jogak: openb placement experiment</h1>\n";
+  body += fmt::format(
+      "<p>Pods of the trace arrive one after another at an empty cluster of {:.0f} GPUs until 130 "
+      "% "
+      "of its capacity has been asked for; what fits nowhere is dropped. Lines are means over the "
+      "seeds, in {} submission orders. The dotted line is everything that arrived.</p>\n",
+      summaries.empty() ? 0.0 : summaries.front().capacity_gpus,
+      published_orders ? "the published" : "drawn");
+  body += legend_html(colours.legend());
+  std::size_t at = 0;
+  while (at < summaries.size()) {
+    std::size_t end = at;
+    while (end < summaries.size() && summaries[end].variant == summaries[at].variant) ++end;
+    const auto group = summaries.subspan(at, end - at);
+    body += fmt::format("<h2>{}</h2>\n<div class=\"charts\">\n", html_escape(group[0].variant));
+    for (const std::string& chart :
+         {allocation_chart(group, colours), fragmentation_chart(group, colours),
+          left_chart(group, colours)}) {
+      body += "<div class=\"card\">" + chart + "</div>\n";
+    }
+    body += "</div>\n" + number_table(group);
+    at = end;
+  }
+  return html_page("Jogak: openb", body);
+}
+
+}  // namespace jogak::sim
