@@ -108,18 +108,16 @@ void PodTopologySpreadFilter::build_counts(const Cluster& cluster, const PodView
     for (std::size_t i = 0; i < hard.size(); ++i) {
       if (!spread_includes_node(cluster, pod.shape->spec, *hard[i], cluster.node(id))) continue;
       Constraint& c = constraints_[i];
-      const auto domain = static_cast<std::size_t>(c.domains.of(id));
       c.counted_node[id.value] = true;
-      c.exists[domain] = true;
-      for (const PodId other : cluster.node(id).pods) {
-        if (cluster.pod(other).terminating) continue;
-        const IdentityId identity = cluster.pod(other).identity;
-        if (c.matches.get(identity.value, [&] {
-              return spread_counts(c.selector, pod.identity->ns, cluster.identity(identity));
-            })) {
-          ++c.pods[domain];
-        }
-      }
+      c.exists[static_cast<std::size_t>(c.domains.of(id))] = true;
+    }
+  }
+  // Pods in the order in which they lie in memory, not node by node: that is many times faster.
+  for (const Pod& other : cluster.pods()) {
+    if (other.state != PodState::Placed || other.terminating) continue;
+    for (Constraint& c : constraints_) {
+      if (!counts(cluster, pod, c, other.identity, other.node)) continue;
+      ++c.pods[static_cast<std::size_t>(c.domains.of(other.node))];
     }
   }
   for (Constraint& c : constraints_) settle(c);
@@ -150,13 +148,15 @@ void PodTopologySpreadFilter::count_pod(const Cluster& cluster, const PodView& p
                                         int delta) {
   if (terminating) return;
   for (Constraint& c : constraints_) {
-    if (!c.counted_node[node.value]) continue;
-    if (c.matches.get(identity.value, [&] {
-          return spread_counts(c.selector, pod.identity->ns, cluster.identity(identity));
-        })) {
-      c.add(c.domains.of(node), delta);
-    }
+    if (counts(cluster, pod, c, identity, node)) c.add(c.domains.of(node), delta);
   }
+}
+
+bool PodTopologySpreadFilter::counts(const Cluster& cluster, const PodView& pod, Constraint& c,
+                                     IdentityId identity, NodeId node) {
+  return c.counted_node[node.value] && c.matches.get(identity.value, [&] {
+    return spread_counts(c.selector, pod.identity->ns, cluster.identity(identity));
+  });
 }
 
 bool PodTopologySpreadFilter::depends_on_hostname() const {

@@ -67,6 +67,9 @@ class PodTopologySpreadFilter {
   void build_counts(const Cluster& cluster, const PodView& pod,
                     const std::vector<const SpreadConstraint*>& hard);
   static void settle(Constraint& constraint);
+  // A live pod of this identity on the node counts for the constraint.
+  static bool counts(const Cluster& cluster, const PodView& pod, Constraint& constraint,
+                     IdentityId identity, NodeId node);
 
   std::vector<Constraint> constraints_;
 };

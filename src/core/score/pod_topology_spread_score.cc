@@ -56,9 +56,11 @@ struct SoftConstraint {
   SpreadConstraint policy;  // key and node policies
   TopologyDomains domains;
   std::vector<bool> scored;        // by domain: some scored node has the value
-  std::vector<std::int64_t> pods;  // by domain; the last one stands for nodes without the key
-  std::int64_t size = 0;           // distinct values among scored nodes
-  AnswerCache matches;             // by identity
+  std::vector<bool> counted_node;  // by NodeId: pods there count for their domain
+  // By domain, the last one for nodes without the key; by NodeId where each host is a domain.
+  std::vector<std::int64_t> pods;
+  std::int64_t size = 0;  // distinct values among scored nodes
+  AnswerCache matches;    // by identity
 
   std::size_t slot(NodeId node) const {
     const std::int32_t domain = domains.of(node);
@@ -82,7 +84,8 @@ void add_constraint(const Cluster& cluster, SoftConstraints& out, const SpreadCo
   c.policy = spec;
   c.domains.build(cluster, spec.topology_key);
   c.scored.assign(c.domains.size() + 1, false);
-  c.pods.assign(c.domains.size() + 1, 0);
+  c.counted_node.assign(cluster.nodes().size(), false);
+  c.pods.assign(c.hostname ? cluster.nodes().size() : c.domains.size() + 1, 0);
 }
 
 SoftConstraints soft_constraints(const Cluster& cluster, const PodView& pod) {
@@ -114,21 +117,6 @@ bool has_all_keys(const SoftConstraints& constraints, NodeId node) {
   });
 }
 
-std::int64_t count_pods_on(const Cluster& cluster, const PodView& pod, SoftConstraint& c,
-                           NodeId node) {
-  std::int64_t count = 0;
-  for (const PodId other : cluster.node(node).pods) {
-    if (cluster.pod(other).terminating) continue;
-    const IdentityId identity = cluster.pod(other).identity;
-    if (c.matches.get(identity.value, [&] {
-          return spread_counts(c.selector, pod.identity->ns, cluster.identity(identity));
-        })) {
-      ++count;
-    }
-  }
-  return count;
-}
-
 // The domains that scored nodes belong to. Counting by host happens per node and needs none.
 void find_scored_domains(SoftConstraints& constraints, std::span<const NodeId> feasible) {
   std::int64_t scored_nodes = 0;
@@ -146,27 +134,43 @@ void find_scored_domains(SoftConstraints& constraints, std::span<const NodeId> f
   }
 }
 
-void count_domains(const Cluster& cluster, const PodView& pod, SoftConstraints& constraints) {
+// Which nodes count for a domain. Counting by host asks nothing of the node.
+void find_counted_nodes(const Cluster& cluster, const PodView& pod, SoftConstraints& constraints) {
   for (const NodeId node : cluster.node_order()) {
     if (constraints.all_keys_required && !has_all_keys(constraints, node)) continue;
     for (SoftConstraint& c : constraints.list) {
       if (c.hostname || !c.scored[c.slot(node)]) continue;
-      if (!spread_includes_node(cluster, pod.shape->spec, c.policy, cluster.node(node))) continue;
-      c.pods[c.slot(node)] += count_pods_on(cluster, pod, c, node);
+      c.counted_node[node.value] =
+          spread_includes_node(cluster, pod.shape->spec, c.policy, cluster.node(node));
     }
   }
 }
 
-std::int64_t raw_score(const Cluster& cluster, const PodView& pod, SoftConstraints& constraints,
-                       NodeId node) {
-  std::vector<SpreadScoreTerm> terms;
-  for (SoftConstraint& c : constraints.list) {
-    if (c.domains.of(node) == TopologyDomains::kMissing) continue;
-    const std::int64_t pods =
-        c.hostname ? count_pods_on(cluster, pod, c, node) : c.pods[c.slot(node)];
-    terms.push_back({.pods = pods, .domains = c.size, .max_skew = c.max_skew});
+// Pods in the order in which they lie in memory, not node by node: that is many times faster.
+void count_pods(const Cluster& cluster, const PodView& pod, SoftConstraints& constraints) {
+  for (const Pod& other : cluster.pods()) {
+    if (other.state != PodState::Placed || other.terminating) continue;
+    for (SoftConstraint& c : constraints.list) {
+      if (!c.hostname && !c.counted_node[other.node.value]) continue;
+      if (!c.matches.get(other.identity.value, [&] {
+            return spread_counts(c.selector, pod.identity->ns, cluster.identity(other.identity));
+          })) {
+        continue;
+      }
+      ++c.pods[c.hostname ? other.node.value : c.slot(other.node)];
+    }
   }
-  return spread_raw_score(terms);
+}
+
+std::int64_t raw_score(const SoftConstraints& constraints, NodeId node,
+                       std::vector<SpreadScoreTerm>& scratch) {
+  scratch.clear();
+  for (const SoftConstraint& c : constraints.list) {
+    if (c.domains.of(node) == TopologyDomains::kMissing) continue;
+    const std::int64_t pods = c.pods[c.hostname ? node.value : c.slot(node)];
+    scratch.push_back({.pods = pods, .domains = c.size, .max_skew = c.max_skew});
+  }
+  return spread_raw_score(scratch);
 }
 
 void normalise(std::vector<std::int64_t>& scores) {
@@ -249,12 +253,14 @@ std::optional<std::vector<std::int64_t>> pod_topology_spread_score(
   SoftConstraints constraints = soft_constraints(cluster, pod);
   if (constraints.list.empty()) return std::nullopt;
   find_scored_domains(constraints, feasible);
-  count_domains(cluster, pod, constraints);
+  find_counted_nodes(cluster, pod, constraints);
+  count_pods(cluster, pod, constraints);
+  std::vector<SpreadScoreTerm> scratch;
   std::vector<std::int64_t> scores;
   scores.reserve(feasible.size());
   for (const NodeId node : feasible) {
     const bool ignored = constraints.all_keys_required && !has_all_keys(constraints, node);
-    scores.push_back(ignored ? kIgnored : raw_score(cluster, pod, constraints, node));
+    scores.push_back(ignored ? kIgnored : raw_score(constraints, node, scratch));
   }
   normalise(scores);
   return scores;
