@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page around the charts: style for light and dark, legend, tables.
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "sim/svg_chart.h"
@@ -23,6 +26,7 @@ main { max-width: 1180px; margin: 0 auto; padding: 28px 24px 56px; }
 h1 { font-size: 24px; margin: 0 0 4px; } h2 { font-size: 18px; margin: 36px 0 4px; }
 p { margin: 4px 0 12px; color: var(--soft); max-width: 76ch; }
 .charts { display: grid; gap: 18px; grid-template-columns: repeat(auto-fit, minmax(460px, 1fr)); }
+.wide { grid-column: 1 / -1; }
 .card { background: var(--card); border-radius: 8px; padding: 12px 14px; }
 svg { display: block; width: 100%; height: auto; font-family: inherit; }
 .title { font-size: 15px; font-weight: 600; fill: var(--ink); }
@@ -53,7 +57,16 @@ std::string colour_rules() {
   return rules;
 }
 
+// The one to look for first, then the ones it is compared with most.
+constexpr std::array<std::string_view, kChartColours> kPolicies = {
+    "jogak", "fgd", "best-fit", "kube", "packing", "clustering", "random", "dot-product"};
+
 }  // namespace
+
+std::size_t policy_colour(std::string_view policy) {
+  const auto at = std::ranges::find(kPolicies, policy);
+  return static_cast<std::size_t>(at - kPolicies.begin()) % kChartColours;
+}
 
 std::string html_escape(std::string_view text) {
   std::string out;

@@ -16,24 +16,14 @@ namespace {
 constexpr std::size_t kFirst = 75;
 constexpr std::size_t kLast = 130;
 
-// A policy keeps its colour across variants.
-class Colours {
- public:
-  std::size_t of(const std::string& policy) {
-    const auto at = std::ranges::find(names_, policy);
-    if (at != names_.end()) return static_cast<std::size_t>(at - names_.begin());
-    names_.push_back(policy);
-    return names_.size() - 1;
+std::vector<LegendEntry> legend_of(std::span<const OpenbSummary> summaries) {
+  std::vector<LegendEntry> entries;
+  for (const OpenbSummary& s : summaries) {
+    if (std::ranges::find(entries, s.policy, &LegendEntry::name) != entries.end()) continue;
+    entries.push_back({s.policy, policy_colour(s.policy)});
   }
-  std::vector<LegendEntry> legend() const {
-    std::vector<LegendEntry> entries;
-    for (std::size_t i = 0; i < names_.size(); ++i) entries.push_back({names_[i], i});
-    return entries;
-  }
-
- private:
-  std::vector<std::string> names_;
-};
+  return entries;
+}
 
 ChartSeries series_of(const OpenbSummary& s, std::size_t colour, std::size_t first,
                       const std::array<MeanDeviation, kOpenbColumns>& values) {
@@ -60,7 +50,7 @@ double highest(const LineChart& chart) {
   return high;
 }
 
-std::string allocation_chart(std::span<const OpenbSummary> group, Colours& colours) {
+std::string allocation_chart(std::span<const OpenbSummary> group) {
   LineChart chart;
   chart.title = "Allocated GPU as demand arrives";
   chart.x_label = "arrived GPU demand, % of capacity";
@@ -69,15 +59,16 @@ std::string allocation_chart(std::span<const OpenbSummary> group, Colours& colou
   chart.x_max = kLast;
   chart.y_places = 1;
   chart.has_diagonal = true;
+  chart.is_wide = true;
   for (const OpenbSummary& s : group) {
-    chart.series.push_back(series_of(s, colours.of(s.policy), kFirst, s.allocated));
+    chart.series.push_back(series_of(s, policy_colour(s.policy), kFirst, s.allocated));
   }
   chart.y_min = std::floor(lowest(chart) / 5) * 5;
   chart.y_max = 100;
   return line_chart_svg(chart);
 }
 
-std::string fragmentation_chart(std::span<const OpenbSummary> group, Colours& colours) {
+std::string fragmentation_chart(std::span<const OpenbSummary> group) {
   LineChart chart;
   chart.title = "Fragmentation: free GPU that an average pod cannot use";
   chart.x_label = "arrived GPU demand, % of capacity";
@@ -86,20 +77,20 @@ std::string fragmentation_chart(std::span<const OpenbSummary> group, Colours& co
   chart.x_max = kLast;
   chart.y_places = 1;
   for (const OpenbSummary& s : group) {
-    chart.series.push_back(series_of(s, colours.of(s.policy), 0, s.fragmented));
+    chart.series.push_back(series_of(s, policy_colour(s.policy), 0, s.fragmented));
   }
   chart.y_max = std::ceil(std::max(highest(chart), 1.0) / 2) * 2;
   return line_chart_svg(chart);
 }
 
-std::string left_chart(std::span<const OpenbSummary> group, Colours& colours) {
+std::string left_chart(std::span<const OpenbSummary> group) {
   BarChart chart;
   chart.title = "GPUs left unallocated when 100 % has arrived";
   chart.x_label = "GPUs; less is better";
   chart.places = 1;
   for (const OpenbSummary& s : group) {
     ChartBar bar{.name = s.policy,
-                 .colour = colours.of(s.policy),
+                 .colour = policy_colour(s.policy),
                  .value = s.unallocated_gpus(100),
                  .mark = -1};
     if (const auto published = published_allocation(s.variant, s.policy, 100)) {
@@ -119,7 +110,9 @@ std::string number_table(std::span<const OpenbSummary> group) {
     return fmt::format("{:.2f} ± {:.2f}", value->mean / 100.0, value->deviation / 100.0);
   };
   const auto ours = [](const MeanDeviation& v) {
-    return v.count == 0 ? std::string("–") : fmt::format("{:.2f} ± {:.2f}", v.mean, v.deviation);
+    if (v.count == 0) return std::string("–");
+    if (v.count == 1) return fmt::format("{:.2f}", v.mean);
+    return fmt::format("{:.2f} ± {:.2f}", v.mean, v.deviation);
   };
   for (const OpenbSummary& s : group) {
     rows.push_back({s.policy, std::to_string(s.runs), ours(s.allocated[90]), ours(s.allocated[95]),
@@ -135,8 +128,6 @@ std::string number_table(std::span<const OpenbSummary> group) {
 }  // namespace
 
 std::string openb_html(std::span<const OpenbSummary> summaries, bool published_orders) {
-  Colours colours;
-  for (const OpenbSummary& s : summaries) colours.of(s.policy);
   std::string body = "<h1>Jogak: openb placement experiment</h1>\n";
   body += fmt::format(
       "<p>Pods of the trace arrive one after another at an empty cluster of {:.0f} GPUs until 130 "
@@ -145,18 +136,16 @@ std::string openb_html(std::span<const OpenbSummary> summaries, bool published_o
       "seeds, in {} submission orders. The dotted line is everything that arrived.</p>\n",
       summaries.empty() ? 0.0 : summaries.front().capacity_gpus,
       published_orders ? "the published" : "drawn");
-  body += legend_html(colours.legend());
+  body += legend_html(legend_of(summaries));
   std::size_t at = 0;
   while (at < summaries.size()) {
     std::size_t end = at;
     while (end < summaries.size() && summaries[end].variant == summaries[at].variant) ++end;
     const auto group = summaries.subspan(at, end - at);
     body += fmt::format("<h2>{}</h2>\n<div class=\"charts\">\n", html_escape(group[0].variant));
-    for (const std::string& chart :
-         {allocation_chart(group, colours), fragmentation_chart(group, colours),
-          left_chart(group, colours)}) {
-      body += "<div class=\"card\">" + chart + "</div>\n";
-    }
+    body += "<div class=\"card wide\">" + allocation_chart(group) + "</div>\n";
+    body += "<div class=\"card\">" + left_chart(group) + "</div>\n";
+    body += "<div class=\"card\">" + fragmentation_chart(group) + "</div>\n";
     body += "</div>\n" + number_table(group);
     at = end;
   }

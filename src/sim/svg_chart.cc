@@ -13,7 +13,7 @@ namespace jogak::sim {
 
 namespace {
 
-constexpr double kWidth = 720;
+constexpr double kWidth = 720, kWideWidth = 1480;
 constexpr double kHeight = 360;
 constexpr double kLeft = 58, kRight = 150, kTop = 40, kBottom = 48;
 constexpr double kLabelHeight = 15;
@@ -35,7 +35,8 @@ class Frame {
   double y(double v) const {
     return kTop + (chart_.y_max - v) / span(chart_.y_min, chart_.y_max) * height();
   }
-  static double width() { return kWidth - kLeft - kRight; }
+  double right() const { return (chart_.is_wide ? kWideWidth : kWidth) - kRight; }
+  double width() const { return right() - kLeft; }
   static double height() { return kHeight - kTop - kBottom; }
 
  private:
@@ -48,11 +49,11 @@ void add_axes(std::string& out, const LineChart& chart, const Frame& frame) {
   for (double v = std::ceil(chart.y_min / y_step - 1e-9) * y_step; v <= chart.y_max + 1e-9;
        v += y_step) {
     out += fmt::format(R"(<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>)", px(kLeft),
-                       px(kWidth - kRight), px(frame.y(v)), px(frame.y(v)));
+                       px(frame.right()), px(frame.y(v)), px(frame.y(v)));
     out += fmt::format(R"(<text class="tick" text-anchor="end" x="{}" y="{}">{}</text>)",
                        px(kLeft - 8), px(frame.y(v) + 4), fixed_decimal(v, places_of(y_step)));
   }
-  const double x_step = tick_step(chart.x_max - chart.x_min, 8);
+  const double x_step = tick_step(chart.x_max - chart.x_min, chart.is_wide ? 12 : 8);
   const double base = kHeight - kBottom;
   for (double v = std::ceil(chart.x_min / x_step - 1e-9) * x_step; v <= chart.x_max + 1e-9;
        v += x_step) {
@@ -62,9 +63,9 @@ void add_axes(std::string& out, const LineChart& chart, const Frame& frame) {
                        px(frame.x(v)), px(base + 19), fixed_decimal(v, places_of(x_step)));
   }
   out += fmt::format(R"(<line class="axis" x1="{}" x2="{}" y1="{}" y2="{}"/>)", px(kLeft),
-                     px(kWidth - kRight), px(base), px(base));
+                     px(frame.right()), px(base), px(base));
   out += fmt::format(R"(<text class="label" text-anchor="middle" x="{}" y="{}">{}</text>)",
-                     px(kLeft + Frame::width() / 2), px(kHeight - 8), html_escape(chart.x_label));
+                     px(kLeft + frame.width() / 2), px(kHeight - 8), html_escape(chart.x_label));
   out += fmt::format(
       "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(14 {}) rotate(-90)\">{}"
       "</text>",
@@ -126,10 +127,9 @@ void add_end_labels(std::string& out, const LineChart& chart, const Frame& frame
     limit = it->y - kLabelHeight;
   }
   for (const EndLabel& label : labels) {
-    out +=
-        fmt::format(R"(<text class="end f{}" x="{}" y="{}">{} {}</text>)",
-                    label.series->colour % kChartColours, px(kWidth - kRight + 8), px(label.y + 4),
-                    html_escape(label.series->name), fixed_decimal(label.value, chart.y_places));
+    out += fmt::format(R"(<text class="end f{}" x="{}" y="{}">{} {}</text>)",
+                       label.series->colour % kChartColours, px(frame.right() + 8), px(label.y + 4),
+                       html_escape(label.series->name), fixed_decimal(label.value, chart.y_places));
   }
 }
 
@@ -148,7 +148,7 @@ double tick_step(double span, int count) {
 std::string line_chart_svg(const LineChart& chart) {
   const Frame frame(chart);
   std::string out = fmt::format(R"(<svg viewBox="0 0 {} {}" role="img" aria-label="{}">)",
-                                px(kWidth), px(kHeight), html_escape(chart.title));
+                                px(frame.right() + kRight), px(kHeight), html_escape(chart.title));
   out += fmt::format(R"(<text class="title" x="{}" y="20">{}</text>)", px(kLeft),
                      html_escape(chart.title));
   add_axes(out, chart, frame);

@@ -29,6 +29,7 @@ struct LineChart {
   int y_places = 0;           // digits after the point in the labels at the line ends
   bool has_diagonal = false;  // a dotted guide y = x
   bool is_stepped = false;    // values hold until the next point
+  bool is_wide = false;       // for a card of the page's full width
   std::vector<ChartSeries> series;
 };
 
@@ -59,6 +60,9 @@ std::string legend_html(std::span<const LegendEntry> entries);
 // Header cells, then rows; the first column is text, the others are numbers.
 std::string table_html(const std::vector<std::string>& header,
                        const std::vector<std::vector<std::string>>& rows);
+
+// The colour that a policy of this name has in every chart; others get the ones left.
+std::size_t policy_colour(std::string_view policy);
 
 std::string html_escape(std::string_view text);
 std::string html_page(std::string_view title, std::string_view body);
