@@ -55,11 +55,25 @@ std::string reach_rule(const PersistentVolumeSpec& pv, const LabelMap& labels,
   if (pv.node_affinity && !some_term_holds(*pv.node_affinity, labels, node)) {
     return fmt::format("volumes: {} cannot be reached from node {}", pv.name, node);
   }
-  for (const char* key : {"topology.kubernetes.io/zone", "topology.kubernetes.io/region"}) {
-    const LabelMap wanted = labels_of(pv.labels);
-    if (!wanted.contains(key) || !labels.contains(key)) continue;
-    if (!in_zone_set(wanted.at(key), labels.at(key))) {
-      return fmt::format("volumes: {} is in another {} than node {}", pv.name, key, node);
+  // Old name, new name: a volume may still be marked with the old one.
+  constexpr std::pair<std::string_view, std::string_view> kKeys[] = {
+      {"failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"},
+      {"failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"}};
+  // A node that tells nothing about zones reaches every volume.
+  const bool silent = std::ranges::none_of(kKeys, [&](const auto& key) {
+    return labels.contains(key.first) || labels.contains(key.second);
+  });
+  if (silent) return {};
+  const LabelMap wanted = labels_of(pv.labels);
+  for (const auto& [old_key, new_key] : kKeys) {
+    for (const std::string_view key : {old_key, new_key}) {
+      const auto want = wanted.find(key);
+      if (want == wanted.end()) continue;
+      auto have = labels.find(key);
+      if (have == labels.end()) have = labels.find(new_key);
+      if (have == labels.end() || !in_zone_set(want->second, have->second)) {
+        return fmt::format("volumes: {} is in another {} than node {}", pv.name, key, node);
+      }
     }
   }
   return {};
@@ -80,7 +94,7 @@ std::string claim_rule(const Cluster& cluster, PodId pod, const VolumeRef& v, No
       }
     }
   }
-  if (!claim->bind_completed || claim->volume_name.empty()) return {};
+  if (claim->volume_name.empty()) return {};
   const PersistentVolumeSpec* pv = volume_of(cluster, *claim);
   if (pv == nullptr) return "volumes: " + claim->volume_name + " does not exist";
   return reach_rule(*pv, labels_of(cluster, node),
@@ -93,6 +107,11 @@ void add_csi_volumes(const Cluster& cluster, PodId pod, std::set<Volume>& out) {
     const PersistentVolumeClaimSpec* claim = claim_of(cluster, pod, v);
     const PersistentVolumeSpec* pv = claim == nullptr ? nullptr : volume_of(cluster, *claim);
     if (pv != nullptr && pv->csi) out.insert({pv->csi->driver, pv->csi->handle});
+    // Not bound yet: its class will provision one more.
+    if (claim == nullptr || !claim->volume_name.empty() || !claim->storage_class) continue;
+    const auto& classes = cluster.objects().storage_classes;
+    const auto by = classes.find(*claim->storage_class);
+    if (by != classes.end()) out.insert({by->second.provisioner, claim->ns + "/" + claim->name});
   }
 }
 
