@@ -18,6 +18,8 @@ if [ ${#names[@]} -eq 0 ]; then
   done
 fi
 
+[ -x "$folder/canary_fuzz" ] || { echo "fuzz: no fuzzers in $folder" >&2; exit 1; }
+
 # The canary must be found, or the rest proves nothing.
 if "$folder/canary_fuzz" -runs=1000000 -max_len=8 -artifact_prefix="$folder/" > /dev/null 2>&1; then
   echo "fuzz: the canary was not found; the fuzzers do not report failures" >&2
