@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One scheduling cycle's filters for one pod: PreFilter work done once, then a verdict per node. The
-// same object follows hypothetical moves (victims removed, nominated pods added) so that preemption
-// and nominations ask the very same rules. Rules: Kubernetes 1.36 default profile.
+// One scheduling cycle's filters for one pod: PreFilter work done once, then a verdict per node.
+// The same object follows hypothetical moves (victims removed, nominated pods added) so that
+// preemption and nominations ask the very same rules. Rules: Kubernetes 1.36 default profile.
 #pragma once
 
 #include <memory>

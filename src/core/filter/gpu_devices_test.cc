@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The device-exact GPU filter on small nodes: whole devices, shares and MIG instances, beside known
+// and unknown holders.
 #include "core/filter/gpu_devices.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tables of what matches: requirements, node selector terms, tolerations. Corners follow the
+// parsers of Kubernetes, which refuse some terms that would otherwise match.
 #include "core/filter/selector.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores of kube-scheduler's default profile (1.36): per plugin a raw score per node, normalised over
-// the feasible nodes to 0..100, weighted and summed. Integers; normalisation is written once.
+// Scores of kube-scheduler's default profile (1.36): per plugin a raw score per node, normalised
+// over the feasible nodes to 0..100, weighted and summed. Integers; normalisation is written once.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Scores by hand: the worked example read from a running kube-scheduler, then one plugin at a time
+// with the arithmetic in comments.
 #include "core/score/score.h"
 
 #include <gtest/gtest.h>
