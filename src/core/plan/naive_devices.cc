@@ -50,7 +50,9 @@ void add_hold(Device& device, const Gpu& gpu, const GpuRequest& ask, const GpuHo
 
 struct Holdings {
   std::vector<Device> devices;
-  std::int64_t unknown = 0;  // devices of pods that nobody located
+  // Devices of pods that nobody located.
+  std::int64_t unknown_whole = 0;
+  std::int64_t unknown_shared = 0;
 };
 
 Holdings count_holdings(const Cluster& cluster, const Node& node) {
@@ -59,7 +61,10 @@ Holdings count_holdings(const Cluster& cluster, const Node& node) {
   for (const PodId pod : node.pods) {
     const GpuRequest& ask = cluster.shape_of(pod).spec.gpu;
     if (ask.kind == GpuAsk::None) continue;
-    if (!cluster.pod(pod).holds_known) all.unknown += ask.count;
+    if (!cluster.pod(pod).holds_known) {
+      if (ask.kind == GpuAsk::Whole) all.unknown_whole += ask.count;
+      if (ask.kind != GpuAsk::Whole && ask.kind != GpuAsk::Mig) all.unknown_shared += ask.count;
+    }
     for (const GpuHold& hold : cluster.pod(pod).holds) {
       const auto g = static_cast<std::size_t>(hold.gpu);
       if (g < all.devices.size()) add_hold(all.devices[g], node.gpus[g], ask, hold);
@@ -156,19 +161,18 @@ std::string form_rule(const Node& node, const GpuRequest& ask, std::span<const G
   return {};
 }
 
-// Devices of pods that nobody located may be any: as many must stay untouched. Instances are kept
-// apart: they live on partitioned devices, where only a count can be compared.
-bool leaves_room_for_unknown(const Node& node, const Holdings& after, const GpuRequest& ask) {
-  if (after.unknown == 0 || ask.kind == GpuAsk::Mig) return true;
-  std::int64_t untouched = 0;
+// Pods that nobody located must still be able to be somewhere: owners on devices nobody else is on,
+// sharers where no owner is. Instances are left out: where they may be depends on the layout.
+bool leaves_room_for_unknown(const Node& node, const Holdings& after) {
+  std::int64_t clean = 0;
+  std::int64_t sharable = 0;
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
     const Device& d = after.devices[g];
-    if (node.gpus[g].mig_enabled || d.whole > 0 || d.partitioned()) continue;
-    // An unlocated sharer may sit beside others; one that owns whole devices may not.
-    if (ask.kind == GpuAsk::Whole && d.shared()) continue;
-    ++untouched;
+    if (node.gpus[g].mig_enabled || d.whole > 0) continue;
+    ++sharable;
+    clean += d.shared() ? 0 : 1;
   }
-  return untouched >= after.unknown;
+  return clean >= after.unknown_whole && sharable >= after.unknown_whole + after.unknown_shared;
 }
 
 }  // namespace
@@ -192,7 +196,7 @@ std::string device_rules(const Cluster& cluster, PodId pod, NodeId id,
     }
     if (!broken.empty()) return fmt::format("{} (device {})", broken, hold.gpu);
   }
-  if (!node.gpus.empty() && !leaves_room_for_unknown(node, after, ask)) {
+  if (ask.kind != GpuAsk::Mig && !node.gpus.empty() && !leaves_room_for_unknown(node, after)) {
     return "unknown-holders: no device is left for pods whose devices nobody reported";
   }
   return {};
