@@ -161,16 +161,20 @@ core::WorkloadMix openb_mix(const OpenbPods& pods) {
     return std::tie(pod.cpu_milli, pod.memory_mib, pod.gpus, pod.gpu_milli, pod.models);
   };
   const auto less = [&key](const OpenbPod* a, const OpenbPod* b) { return key(*a) < key(*b); };
-  std::map<const OpenbPod*, std::int64_t, decltype(less)> counts(less);
-  for (const OpenbPod& pod : pods.pods) ++counts[&pod];
+  // Classes stay in the order of the file, which settles which of equal ones a policy drops.
+  std::map<const OpenbPod*, std::size_t, decltype(less)> places(less);
   core::WorkloadMix mix;
-  for (const auto& [pod, count] : counts) {
-    mix.push_back({.cpu = pod->cpu_milli,
-                   .memory = pod->memory_mib * kBytesPerMib,
-                   .gpu_count = pod->gpus,
-                   .gpu_milli = pod->gpu_milli,
-                   .models = pod->models,
-                   .weight = count});
+  for (const OpenbPod& pod : pods.pods) {
+    const auto [place, is_new] = places.emplace(&pod, mix.size());
+    if (is_new) {
+      mix.push_back({.cpu = pod.cpu_milli,
+                     .memory = pod.memory_mib * kBytesPerMib,
+                     .gpu_count = pod.gpus,
+                     .gpu_milli = pod.gpu_milli,
+                     .models = pod.models,
+                     .weight = 0});
+    }
+    ++mix[place->second].weight;
   }
   return mix;
 }

@@ -41,15 +41,25 @@ struct FillState {
   std::int64_t total_milli() const;
 };
 
+// Empty nodes of one kind.
+struct NodeKind {
+  FillState empty;
+  std::int64_t nodes = 0;
+
+  bool same_kind(const NodeKind& other) const {
+    return empty.model == other.empty.model && empty.gpu_count == other.empty.gpu_count &&
+           empty.cpu == other.empty.cpu && empty.memory == other.empty.memory &&
+           empty.milli == other.empty.milli;
+  }
+};
+
 class FillUp {
  public:
-  // 64 fill-ups of 60 pods: with half as many the placed share falls by about 0.1 points on the
-  // published experiment, with twice as many it does not rise.
-  static constexpr int kRolls = 64;
-  static constexpr int kPods = 60;
+  static constexpr int kRolls = 64;  // fill-ups per state
+  static constexpr int kPods = 60;   // pods offered in each
 
-  // `cpu_max`, `memory_max`: largest node, for the scale. Keeps what it remembers if nothing changed.
-  void build(std::span<const FillClass> mix, std::int64_t cpu_max, std::int64_t memory_max);
+  // Keeps what it remembers if mix and kinds are as before.
+  void build(std::span<const FillClass> mix, std::span<const NodeKind> kinds);
   bool empty() const { return mix_.empty(); }
   // Sum over the kRolls fill-ups of the thousandths left over; smaller is better.
   std::int64_t stranded(const FillState& state);
@@ -76,10 +86,14 @@ class FillUp {
   };
 
   void build_groups();
-  void build_units(std::int64_t cpu_max, std::int64_t memory_max);
-  void build_draws();
-  std::vector<std::size_t> shuffled_deck() const;
-  Draw& draw(std::size_t group, int block, int i);
+  void build_units(std::span<const NodeKind> kinds);
+  void build_draws(std::span<const std::int64_t> weights);
+  std::vector<std::size_t> shuffled_deck(std::span<const std::int64_t> weights) const;
+  std::size_t row(std::size_t group, int roll) const;
+  // Weights under which all nodes together use the small classes as often as they arrive.
+  std::vector<std::int64_t> calibrated(std::span<const NodeKind> kinds);
+  void count_uses(const NodeKind& kind, std::span<std::int64_t> used) const;
+  void count_roll(const NodeKind& kind, int roll, std::span<std::int64_t> used) const;
   std::int64_t remembered(const Start& start);
   std::int64_t roll(const Start& start) const;
   template <std::size_t kSlots>
@@ -90,14 +104,18 @@ class FillUp {
   void grow();
 
   std::vector<FillClass> mix_;
-  std::int64_t cpu_unit_ = 1;
-  std::int64_t memory_unit_ = 1;
+  std::uint64_t built_for_ = 0;        // digest of mix and kinds
+  std::int64_t cpu_unit_ = 1;          // milli; so that the largest node fits in 15 bits
+  std::int64_t memory_unit_ = 1;       // MiB
+  std::int64_t cpu_coarse_ = 1;        // units: states closer than this share a value
+  std::int64_t memory_coarse_ = 1;
   std::array<std::size_t, kFillModelsMax> group_{};  // of a model
   std::size_t groups_ = 0;
   std::int32_t milli_min_ = 1;  // smallest ask of the mix: less room than this is stranded for sure
   std::int16_t cpu_min_ = 0;
   std::vector<Draw> draws_;     // [group][block][pod]
   std::vector<int> draw_end_;   // [group][block]: draws in use
+  std::vector<std::size_t> draw_class_;  // [group][block][pod][lane]: index into the mix
   std::vector<Entry> memo_;     // open addressing; size a power of two
   std::size_t memo_used_ = 0;
 };

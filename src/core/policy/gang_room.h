@@ -13,16 +13,6 @@
 
 namespace jogak::core {
 
-// Empty nodes of one kind.
-struct NodeKind {
-  FillState empty;
-  std::int64_t nodes = 0;
-  friend bool operator==(const NodeKind& a, const NodeKind& b) {
-    return a.empty.model == b.empty.model && a.empty.gpu_count == b.empty.gpu_count &&
-           a.empty.cpu == b.empty.cpu && a.empty.memory == b.empty.memory && a.nodes == b.nodes;
-  }
-};
-
 class GangRoom {
  public:
   // The cluster counts as empty: node_changed() then brings in what is there.

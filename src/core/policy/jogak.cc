@@ -11,9 +11,11 @@ namespace {
 
 // Parameters, one set for every workload, tuned on seeds 42-46 (docs/policies.md).
 constexpr std::int64_t kScarcityWeight = 600;  // thousandths
-constexpr std::int64_t kStepMilli = 50;        // costs this close tie, and ties keep filling one node
+constexpr std::int64_t kStepMilli = 40;        // costs this close tie, and ties keep filling one node
 
-constexpr std::int64_t kWeightMax = 1000000;   // of the whole mix, so that products stay small
+constexpr int kTightestTried = 2;              // devices a share is tried on, tightest first
+// Weights are brought to about this in all: fine enough to calibrate, small enough for products.
+constexpr std::int64_t kWeightTotal = 1000000;
 
 std::int64_t mib_up(std::int64_t bytes) { return (bytes + kMibBytes - 1) / kMibBytes; }
 
@@ -61,34 +63,47 @@ std::uint64_t JogakPolicy::model_mask(const Cluster& cluster,
   return mask;
 }
 
-void JogakPolicy::prepare(const Cluster& cluster, const WorkloadMix& mix) {
-  view_.prepare(cluster);
-  intern_models(cluster, mix);
-  std::int64_t total = 0;
-  for (const MixClass& c : mix) total += std::min(c.weight, kWeightMax * kWeightMax);
+std::vector<FillClass> JogakPolicy::fill_classes(const Cluster& cluster,
+                                                 const WorkloadMix& mix) const {
   std::vector<FillClass> classes;
+  std::int64_t total = 0;
   for (const MixClass& c : mix) {
     FillClass f{c.cpu, mib_up(c.memory), c.gpu_count, c.gpu_milli, 0, c.weight};
     f.models = model_mask(cluster, c.models);
     if (c.weight <= 0 || (!c.models.empty() && f.models == 0)) continue;
-    if (total > kWeightMax) f.weight = std::max<std::int64_t>(c.weight / (total / kWeightMax + 1), 1);
+    if (c.gpu_count > static_cast<std::int32_t>(kFillGpusMax)) continue;
+    f.weight = std::min(c.weight, kMaxAmount);
+    total += f.weight;
     classes.push_back(f);
   }
+  for (FillClass& f : classes) {
+    f.weight = total < kWeightTotal ? f.weight * (kWeightTotal / total)
+                                    : std::max<std::int64_t>(f.weight / (total / kWeightTotal + 1), 1);
+  }
+  return classes;
+}
+
+std::vector<NodeKind> JogakPolicy::node_kinds(const Cluster& cluster) {
   std::vector<NodeKind> kinds;
-  std::int64_t cpu_max = 0;
-  std::int64_t memory_max = 0;
   for (const NodeId id : cluster.node_order()) {
-    NodeKind kind{empty_state_of(cluster.node(id)), 1};
-    cpu_max = std::max(cpu_max, kind.empty.cpu);
-    memory_max = std::max(memory_max, kind.empty.memory);
-    const auto same = std::ranges::find_if(kinds, [&](NodeKind k) { return k.nodes = 1, k == kind; });
+    const NodeKind kind{empty_state_of(cluster.node(id)), 1};
+    const auto same =
+        std::ranges::find_if(kinds, [&](const NodeKind& k) { return k.same_kind(kind); });
     if (same != kinds.end()) {
       ++same->nodes;
     } else {
       kinds.push_back(kind);
     }
   }
-  fill_.build(classes, cpu_max, memory_max);
+  return kinds;
+}
+
+void JogakPolicy::prepare(const Cluster& cluster, const WorkloadMix& mix) {
+  view_.prepare(cluster);
+  intern_models(cluster, mix);
+  const std::vector<FillClass> classes = fill_classes(cluster, mix);
+  const std::vector<NodeKind> kinds = node_kinds(cluster);
+  fill_.build(classes, kinds);
   build_scarcity(classes, kinds);
   room_.build(classes, kinds);
   known_.assign(cluster.nodes().size(), FillState{});
@@ -199,23 +214,39 @@ std::int64_t JogakPolicy::cost_of(const FillState& before, const FillState& afte
   return fill_.stranded(after) + charge * FillUp::kRolls;
 }
 
+// Devices the share fits on, one of each size (equal ones give equal results), tightest first; at most
+// kTightestTried.
+std::size_t JogakPolicy::tightest_devices(const Shape& shape, const Node& node,
+                                          const FillState& state, DeviceOrder& order) {
+  std::size_t n = 0;
+  for (std::size_t i = 0; i < state.gpu_count; ++i) {
+    if (!share_fits(node.gpus[i], shape.spec.gpu)) continue;
+    const auto upto = state.milli.begin() + static_cast<std::ptrdiff_t>(i);
+    if (std::find(state.milli.begin(), upto, state.milli[i]) != upto) continue;
+    std::size_t at = n++;
+    for (; at > 0 && state.milli[order[at - 1]] > state.milli[i]; --at) order[at] = order[at - 1];
+    order[at] = i;
+  }
+  return std::min<std::size_t>(n, kTightestTried);
+}
+
 JogakPolicy::Best JogakPolicy::best_share(const Shape& shape, const Node& node, const Ask& ask,
                                           const FillState& before) {
   FillState after = before;
   after.cpu = std::max<std::int64_t>(before.cpu - ask.cpu, 0);
   after.memory = std::max<std::int64_t>(before.memory - ask.memory, 0);
+  DeviceOrder order{};
+  const std::size_t n = tightest_devices(shape, node, before, order);
+  JOGAK_CHECK(n > 0, "the filters let a share pass that fits no device");
   Best best{std::numeric_limits<std::int64_t>::max(), -1};
-  for (std::size_t i = 0; i < before.gpu_count; ++i) {
-    if (!share_fits(node.gpus[i], shape.spec.gpu)) continue;
-    // A device equal to an earlier one gives an equal result.
-    const auto upto = before.milli.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::find(before.milli.begin(), upto, before.milli[i]) != upto) continue;
+  for (std::size_t o = 0; o < n; ++o) {
+    const std::size_t i = order[o];
+    const auto device = static_cast<std::int32_t>(i);
     after.milli[i] = std::max(before.milli[i] - ask.gpu.milli, 0);
     const std::int64_t cost = cost_of(before, after, ask);
     after.milli[i] = before.milli[i];
-    if (cost < best.cost) best = {cost, static_cast<std::int32_t>(i)};
+    if (cost < best.cost || (cost == best.cost && device < best.device)) best = {cost, device};
   }
-  JOGAK_CHECK(best.device >= 0, "the filters let a share pass that fits no device");
   return best;
 }
 

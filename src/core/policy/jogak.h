@@ -42,6 +42,8 @@ class JogakPolicy final : public Policy {
   void intern_models(const Cluster& cluster, const WorkloadMix& mix);
   std::uint64_t model_mask(const Cluster& cluster, const std::vector<std::string>& models) const;
   std::size_t model_id(Symbol model) const;
+  std::vector<FillClass> fill_classes(const Cluster& cluster, const WorkloadMix& mix) const;
+  std::vector<NodeKind> node_kinds(const Cluster& cluster);
   void build_scarcity(std::span<const FillClass> mix, std::span<const NodeKind> kinds);
   FillState state_of(const Node& node);
   FillState empty_state_of(const Node& node);
@@ -50,6 +52,9 @@ class JogakPolicy final : public Policy {
   std::int64_t fallback(const Shape& shape, const Node& node);
   std::int64_t cost_of(const FillState& before, const FillState& after, const Ask& ask);
   Best best_of(const Shape& shape, const Node& node);
+  using DeviceOrder = std::array<std::size_t, kFillGpusMax>;
+  static std::size_t tightest_devices(const Shape& shape, const Node& node, const FillState& state,
+                                      DeviceOrder& order);
   Best best_share(const Shape& shape, const Node& node, const Ask& ask, const FillState& before);
 
   GpuView view_;

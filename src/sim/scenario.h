@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scenario: nodes, pods that arrive and run for a while, and things that happen to the cluster,
+// on virtual time. The file format is described in docs/scenario-format.md. Reading is strict: a
+// field that is not known, a name used twice or an event about nothing is an error with file and
+// line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "core/model/spec.h"
+#include "core/policy/policy.h"
+
+namespace jogak::sim {
+
+inline constexpr std::int64_t kSecondNs = 1'000'000'000;
+inline constexpr std::int64_t kForever = core::kNoTime;
+
+struct ScenarioPod {
+  core::PodSpec spec;
+  std::int64_t arrival_ns = 0;
+  std::int64_t run_ns = kForever;  // from start to end, without interruption
+};
+
+enum class ScenarioAction : std::uint8_t {
+  NodeDown,  // its pods are lost and wait again
+  NodeUp,
+  NodeCordon,
+  NodeUncordon,
+  NodeLabel,
+  GpuUnhealthy,  // pods on the device are lost and wait again
+  GpuHealthy,
+  PodDelete,
+};
+
+struct ScenarioEvent {
+  std::int64_t at_ns = 0;
+  ScenarioAction action = ScenarioAction::NodeDown;
+  std::string target;  // node name, or "namespace/name" of a pod
+  std::int32_t gpu = 0;
+  core::Labels labels;  // NodeLabel: set; an empty value removes
+};
+
+struct Scenario {
+  std::string name;
+  std::string policy = "best-fit";
+  std::int64_t seed = 1;
+  bool has_preemption = true;
+  std::int64_t until_ns = kForever;
+  std::vector<core::NodeSpec> nodes;
+  std::vector<ScenarioPod> pods;
+  std::vector<ScenarioEvent> events;
+  core::WorkloadMix mix;  // empty: taken from the pods
+};
+
+// Adds what the text says to the scenario, so that a cluster and a workload may come from two
+// files.
+Result<void> parse_scenario(std::string file, std::string_view text, Scenario& scenario);
+
+// What no single file can know: events name nodes and pods that exist, there is something to run.
+Result<void> check_scenario(const Scenario& scenario);
+
+// The frequencies of the pods' own classes. Shares in MiB count against the first device that knows
+// its memory; MIG instances are left out, since a mix cannot say them.
+core::WorkloadMix mix_of_pods(const Scenario& scenario);
+
+}  // namespace jogak::sim

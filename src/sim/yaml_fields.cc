@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// See yaml_fields.h. Nothing here throws for bad content: node types are asked before they are
+// read.
+#include "sim/yaml_fields.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/edit_distance.h"
+#include "base/parse_number.h"
+#include "base/quantity.h"
+
+namespace jogak::sim {
+
+namespace {
+
+constexpr std::int64_t kMilliNs = 1'000'000;
+constexpr std::int64_t kSecondsMax = 1'000'000'000;  // thirty years
+
+std::string short_text(std::string_view text) {
+  constexpr std::size_t kShown = 40;
+  std::string shown;
+  for (const char c : text.substr(0, kShown)) {
+    shown += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+  }
+  return text.size() > kShown ? shown + "..." : shown;
+}
+
+}  // namespace
+
+void YamlErrors::add(const YAML::Mark& mark, std::string_view path, std::string_view what) {
+  if (error_) return;
+  const std::string where = mark.is_null() ? file_ : fmt::format("{}:{}", file_, mark.line + 1);
+  error_ = Error{.code = Errc::Invalid,
+                 .what = path.empty() ? fmt::format("{}: {}", where, what)
+                                      : fmt::format("{}: {}: {}", where, path, what)};
+}
+
+Result<void> YamlErrors::result() const {
+  if (error_) return std::unexpected(*error_);
+  return {};
+}
+
+YamlFields::YamlFields(YamlErrors& errors, const YAML::Node& node, std::string path)
+    : errors_(&errors), path_(std::move(path)), mark_(node.Mark()) {
+  if (node.IsNull()) return;
+  if (!node.IsMap()) {
+    bad("", "expected a map of fields");
+    return;
+  }
+  for (const auto& entry : node) {
+    if (!entry.first.IsScalar()) {
+      bad("", "field names are plain words");
+      return;
+    }
+    const std::string name = entry.first.Scalar();
+    if (std::ranges::find(fields_, name, &Field::name) != fields_.end()) {
+      errors.add(entry.first.Mark(), path_to(name), "given twice");
+    }
+    fields_.push_back({name, entry.second});
+  }
+}
+
+std::string YamlFields::path_to(std::string_view name) const {
+  if (path_.empty() || name.empty()) return path_ + std::string(name);
+  return fmt::format("{}.{}", path_, short_text(name));
+}
+
+void YamlFields::bad(std::string_view name, std::string_view what) {
+  const auto at = std::ranges::find(fields_, name, &Field::name);
+  errors_->add(at == fields_.end() ? mark_ : at->node.Mark(), path_to(name), what);
+}
+
+void YamlFields::finish() {
+  for (const Field& field : fields_) {
+    if (field.is_taken) continue;
+    bad(field.name, "unknown field" + did_you_mean(field.name, known_));
+    return;
+  }
+}
+
+bool YamlFields::has(std::string_view name) const {
+  return std::ranges::find(fields_, name, &Field::name) != fields_.end();
+}
+
+std::optional<YAML::Node> YamlFields::take(std::string_view name) {
+  known_.emplace_back(name);
+  const auto at = std::ranges::find(fields_, name, &Field::name);
+  if (at == fields_.end()) return std::nullopt;
+  at->is_taken = true;
+  return at->node;
+}
+
+std::optional<std::string> YamlFields::scalar(std::string_view name) {
+  const auto node = take(name);
+  if (!node) return std::nullopt;
+  if (node->IsScalar()) return node->Scalar();
+  bad(name, node->IsNull() ? "has no value" : "expected one value, not a list or map");
+  return std::nullopt;
+}
+
+std::string YamlFields::text(std::string_view name, std::string_view fallback) {
+  return scalar(name).value_or(std::string(fallback));
+}
+
+std::string YamlFields::required_text(std::string_view name) {
+  std::string value = text(name, "");
+  if (value.empty()) bad(name, "is required");
+  return value;
+}
+
+std::int64_t YamlFields::integer(std::string_view name, std::int64_t fallback, std::int64_t min,
+                                 std::int64_t max) {
+  const auto value = scalar(name);
+  if (!value) return fallback;
+  const auto number = parse_int(*value, min, max);
+  if (number) return *number;
+  bad(name, number.error().what);
+  return fallback;
+}
+
+bool YamlFields::flag(std::string_view name, bool fallback) {
+  const auto value = scalar(name);
+  if (!value) return fallback;
+  if (*value == "true") return true;
+  if (*value == "false") return false;
+  bad(name, fmt::format("expected true or false, got {}", short_text(*value)));
+  return fallback;
+}
+
+std::int64_t YamlFields::seconds_ns(std::string_view name, std::int64_t fallback_ns) {
+  const auto value = scalar(name);
+  if (!value) return fallback_ns;
+  const bool is_plain = value->find_first_not_of("0123456789.") == std::string::npos;
+  const auto ms = parse_quantity_milli(*value);
+  if (is_plain && ms && *ms <= kSecondsMax * 1000) return *ms * kMilliNs;
+  bad(name, fmt::format("expected seconds like 90 or 0.5, got {}", short_text(*value)));
+  return fallback_ns;
+}
+
+std::int64_t YamlFields::milli(std::string_view name, std::int64_t fallback) {
+  const auto value = scalar(name);
+  if (!value) return fallback;
+  const auto number = parse_quantity_milli(*value);
+  if (number && *number >= 0) return *number;
+  bad(name, number ? "must not be negative" : number.error().what);
+  return fallback;
+}
+
+std::int64_t YamlFields::quantity(std::string_view name, std::int64_t fallback) {
+  const auto value = scalar(name);
+  if (!value) return fallback;
+  const auto number = parse_quantity(*value);
+  if (number && *number >= 0) return *number;
+  bad(name, number ? "must not be negative" : number.error().what);
+  return fallback;
+}
+
+std::vector<std::string> YamlFields::texts(std::string_view name) {
+  std::vector<std::string> values;
+  const auto node = take(name);
+  if (!node) return values;
+  if (!node->IsSequence()) {
+    bad(name, "expected a list");
+    return values;
+  }
+  for (const YAML::Node& item : *node) {
+    if (!item.IsScalar()) {
+      bad(name, "expected a list of plain values");
+      return {};
+    }
+    values.push_back(item.Scalar());
+  }
+  return values;
+}
+
+std::vector<std::int64_t> YamlFields::integers(std::string_view name, std::int64_t min,
+                                               std::int64_t max) {
+  std::vector<std::int64_t> values;
+  for (const std::string& text : texts(name)) {
+    const auto number = parse_int(text, min, max);
+    if (!number) {
+      bad(name, number.error().what);
+      return {};
+    }
+    values.push_back(*number);
+  }
+  return values;
+}
+
+std::vector<std::pair<std::string, std::string>> YamlFields::pairs(std::string_view name) {
+  std::vector<std::pair<std::string, std::string>> values;
+  auto fields = map(name);
+  if (!fields) return values;
+  for (const Field& field : fields->fields_) {
+    values.emplace_back(field.name, fields->text(field.name, ""));
+  }
+  std::ranges::sort(values);
+  return values;
+}
+
+std::vector<YamlFields> YamlFields::maps(std::string_view name) {
+  std::vector<YamlFields> values;
+  const auto node = take(name);
+  if (!node || node->IsNull()) return values;
+  if (!node->IsSequence()) {
+    bad(name, "expected a list");
+    return values;
+  }
+  for (const YAML::Node& item : *node) {
+    values.emplace_back(*errors_, item, fmt::format("{}[{}]", path_to(name), values.size()));
+  }
+  return values;
+}
+
+std::optional<YamlFields> YamlFields::map(std::string_view name) {
+  const auto node = take(name);
+  if (!node) return std::nullopt;
+  return YamlFields(*errors_, *node, path_to(name));
+}
+
+}  // namespace jogak::sim

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading a YAML map field by field: each field is taken once, by name and kind, and what nobody
+// took is an unknown field. The first error is kept in the shared YamlErrors and later reads answer
+// their fallbacks, so that readers stay straight lines; whoever started the reading checks at the
+// end.
+#pragma once
+
+#include <yaml-cpp/yaml.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace jogak::sim {
+
+class YamlErrors {
+ public:
+  explicit YamlErrors(std::string file) : file_(std::move(file)) {}
+  // "FILE:LINE: path: what"; only the first is kept.
+  void add(const YAML::Mark& mark, std::string_view path, std::string_view what);
+  bool any() const { return error_.has_value(); }
+  Result<void> result() const;
+
+ private:
+  std::string file_;
+  std::optional<Error> error_;
+};
+
+class YamlFields {
+ public:
+  // `path` is what messages call the map: "pods[3].gpu".
+  YamlFields(YamlErrors& errors, const YAML::Node& node, std::string path);
+  YamlFields(YamlFields&&) = default;
+  // Refuses the fields that were not taken. Called once, after the last read.
+  void finish();
+
+  bool has(std::string_view name) const;
+  std::string text(std::string_view name, std::string_view fallback);
+  std::string required_text(std::string_view name);
+  std::int64_t integer(std::string_view name, std::int64_t fallback, std::int64_t min,
+                       std::int64_t max);
+  bool flag(std::string_view name, bool fallback);
+  std::int64_t seconds_ns(std::string_view name, std::int64_t fallback_ns);
+  // Kubernetes quantities: in thousandths or in whole units; not negative.
+  std::int64_t milli(std::string_view name, std::int64_t fallback);
+  std::int64_t quantity(std::string_view name, std::int64_t fallback);
+  std::vector<std::string> texts(std::string_view name);
+  std::vector<std::int64_t> integers(std::string_view name, std::int64_t min, std::int64_t max);
+  // A map of texts, sorted by key.
+  std::vector<std::pair<std::string, std::string>> pairs(std::string_view name);
+  // A list of maps; an absent one is empty.
+  std::vector<YamlFields> maps(std::string_view name);
+  std::optional<YamlFields> map(std::string_view name);
+  // The node itself, for fields that come in several forms.
+  std::optional<YAML::Node> take(std::string_view name);
+
+  // An error about a field, or about the whole map where the name is empty.
+  void bad(std::string_view name, std::string_view what);
+  const std::string& path() const { return path_; }
+  bool failed() const { return errors_->any(); }
+
+ private:
+  struct Field {
+    std::string name;
+    YAML::Node node;
+    bool is_taken = false;
+  };
+
+  std::string path_to(std::string_view name) const;
+  std::optional<std::string> scalar(std::string_view name);
+
+  YamlErrors* errors_;
+  std::string path_;
+  YAML::Mark mark_;
+  std::vector<Field> fields_;
+  std::vector<std::string> known_;  // names asked for, for suggestions
+};
+
+}  // namespace jogak::sim
