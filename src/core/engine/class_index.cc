@@ -27,6 +27,7 @@ NodeId ClassIndex::node_at(const Domain& domain, std::size_t leaf) const {
 
 void ClassIndex::rebuild() {
   topology_version_ = cluster_.topology_version();
+  labels_version_ = cluster_.labels_version();
   objects_version_ = cluster_.objects_version();
   epoch_ = policy_.epoch();
   log_position_ = cluster_.change_end();
@@ -64,7 +65,8 @@ void ClassIndex::build_domains() {
   domains_.clear();
   place_.clear();
   keys_ = rule_keys();
-  if (!has_rules()) {
+  // A key that counts nobody yet may count somebody after the next move, without another rebuild.
+  if (!has_rules() && keys_.empty()) {
     domains_.resize(1);
     domains_.front().tree.reset(cluster_.node_order().size());
     return;
@@ -91,10 +93,14 @@ void ClassIndex::build_domains() {
 // ---- following changes ----------------------------------------------------------------------
 
 void ClassIndex::sync() {
-  const bool objects_moved =
-      objects_version_ != cluster_.objects_version() && view_.shape->has_pod_constraints;
+  // What rules remember of labels and namespaces is not followed but read again. A pod without
+  // constraints is under rules too where placed pods may have something against it.
+  const bool under_rules =
+      view_.shape->has_pod_constraints || cluster_.placed_with_affinity() > 0 || has_rules();
+  const bool rules_moved = objects_version_ != cluster_.objects_version() ||
+                           labels_version_ != cluster_.labels_version();
   if (topology_version_ != cluster_.topology_version() ||
-      log_position_ < cluster_.change_begin() || objects_moved) {
+      log_position_ < cluster_.change_begin() || (under_rules && rules_moved)) {
     rebuild();
     return;
   }
@@ -102,13 +108,7 @@ void ClassIndex::sync() {
   std::uint64_t facts_end = log_position_;
   for (std::uint64_t i = log_position_; i < end; ++i) {
     const Change& change = cluster_.change(i);
-    if (change.delta == 0) {
-      if (has_rules() || view_.shape->has_pod_constraints) {
-        rebuild();  // labels may have changed: domains and counts follow them
-        return;
-      }
-      facts_end = i + 1;
-    }
+    if (change.delta == 0) facts_end = i + 1;
   }
   if (has_rules() || cluster_.placed_with_affinity() > 0) {
     for (std::uint64_t i = log_position_; i < end; ++i) apply(cluster_.change(i));
@@ -136,7 +136,17 @@ void ClassIndex::sync() {
 
 void ClassIndex::rescore() {
   epoch_ = policy_.epoch();
-  for (const NodeId node : cluster_.node_order()) reveal(node);
+  for (const NodeId id : cluster_.node_order()) {
+    if (!local_[id.value].fits()) continue;
+    const Place at = place(id);
+    domains_[at.domain].tree.set(at.leaf, score_of(cluster_.node(id)));
+  }
+}
+
+void ClassIndex::count_local(Domain& domain, bool fits) {
+  const std::uint32_t step = fits ? 1U : ~0U;  // +1 or -1, modulo 2^32
+  domain.local_feasible += step;
+  local_feasible_ += step;
 }
 
 void ClassIndex::apply(const Change& change) {
@@ -165,11 +175,7 @@ void ClassIndex::refresh(NodeId id, bool facts_changed) {
   const Place at = place(id);
   Domain& domain = domains_[at.domain];
   Verdict& old = local_[id.value];
-  if (old.fits() != verdict.fits()) {
-    const std::uint32_t step = verdict.fits() ? 1U : ~0U;  // +1 or -1, modulo 2^32
-    domain.local_feasible += step;
-    local_feasible_ += step;
-  }
+  if (old.fits() != verdict.fits()) count_local(domain, verdict.fits());
   if (!old.fits()) --local_refusals_[static_cast<std::size_t>(old.plugin)];
   if (!verdict.fits()) ++local_refusals_[static_cast<std::size_t>(verdict.plugin)];
   old = verdict;
@@ -249,14 +255,17 @@ RefusalCounts ClassIndex::refusals() {
 }
 
 void ClassIndex::hide(NodeId node) {
+  if (!local_[node.value].fits()) return;
   const Place at = place(node);
   domains_[at.domain].tree.set(at.leaf, MaxTree::kNone);
+  count_local(domains_[at.domain], false);
 }
 
 void ClassIndex::reveal(NodeId node) {
+  if (!local_[node.value].fits()) return;
   const Place at = place(node);
-  const bool fits = local_[node.value].fits();
-  domains_[at.domain].tree.set(at.leaf, fits ? score_of(cluster_.node(node)) : MaxTree::kNone);
+  domains_[at.domain].tree.set(at.leaf, score_of(cluster_.node(node)));
+  count_local(domains_[at.domain], true);
 }
 
 std::size_t ClassIndex::bytes() const {

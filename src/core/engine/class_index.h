@@ -46,8 +46,8 @@ class ClassIndex {
   std::uint32_t feasible_count();
   RefusalCounts refusals();
 
-  // Hides a node from best() and feasible() until reveal(), or shows it although its own verdict is
-  // old: for nodes whose verdict depends on nominated pods.
+  // Hides a node from best(), feasible() and feasible_count() until reveal(): for nodes that refuse
+  // only because of nominated pods. No sync() in between.
   void hide(NodeId node);
   void reveal(NodeId node);
 
@@ -74,6 +74,7 @@ class ClassIndex {
   void apply(const Change& change);
   // Recomputes the node's own verdict and score. `facts_changed`: static filters too.
   void refresh(NodeId node, bool facts_changed);
+  void count_local(Domain& domain, bool fits);
   std::int64_t score_of(const Node& node);
   bool has_rules() const { return spread_.active() || affinity_.active(); }
   Verdict rules(NodeId node) const;
@@ -95,6 +96,7 @@ class ClassIndex {
   std::int64_t best_score_ = 0;
   std::uint64_t log_position_ = 0;
   std::uint64_t topology_version_ = 0;
+  std::uint64_t labels_version_ = 0;
   std::uint64_t objects_version_ = 0;
   std::uint64_t epoch_ = 0;
   SyncScratch& scratch_;

@@ -41,29 +41,43 @@ struct Scheduler::Impl {
   SyncScratch scratch;
   std::unordered_map<std::uint64_t, Entry> classes;  // looked up; eviction picks by last_use
   std::uint64_t use_clock = 0;
-  std::uint64_t prepared_for = 0;   // topology version
-  std::size_t prepared_scalars = 0;
+  // What the policy's picture of the cluster follows.
+  std::uint64_t topology_version = 0;  // 0: not prepared
+  std::uint64_t capacity_version = 0;
+  std::uint64_t followed_to = 0;  // of the change log
   std::vector<NodeId> feasible;
   std::vector<std::int64_t> scores;
 
   void prepare();
+  void tell_policy();
   ClassIndex& class_for(const PodView& view, std::uint64_t key);
   void drop_oldest();
   Decision decide(const PodView& view);
   void pick_from_index(const PodView& view, Decision& decision);
   void pick_by_scan(const PodView& view, Decision& decision);
   void pick_among_feasible(const PodView& view, Decision& decision);
+  void choose_devices(const Shape& shape, const Node& node, std::vector<GpuHold>& holds);
   std::vector<NodeId> nominated_nodes(const PodView& view) const;
 };
 
 void Scheduler::Impl::prepare() {
-  const bool new_scalars = prepared_scalars != cluster.scalar_count();
-  if (prepared_for == cluster.topology_version() && !new_scalars) return;
+  const bool nodes_changed = topology_version != cluster.topology_version();
+  // A device plugin registers after its node did, a device turns sick: known nodes change too.
+  const bool capacity_changed = capacity_version != cluster.capacity_version();
+  const bool lost_track = policy.follows_changes() && followed_to < cluster.change_begin();
+  if (!nodes_changed && !capacity_changed && !lost_track) return tell_policy();
   policy.prepare(cluster, mix);
-  prepared_for = cluster.topology_version();
-  prepared_scalars = cluster.scalar_count();
-  // A device plugin registers after its node did: scores from before know nothing of the resource.
-  if (new_scalars) classes.clear();
+  topology_version = cluster.topology_version();
+  capacity_version = cluster.capacity_version();
+  followed_to = cluster.change_end();
+  if (!nodes_changed) classes.clear();  // else they see for themselves that they are old
+}
+
+void Scheduler::Impl::tell_policy() {
+  if (!policy.follows_changes()) return;
+  for (; followed_to < cluster.change_end(); ++followed_to) {
+    policy.node_changed(cluster, cluster.change(followed_to).node);
+  }
 }
 
 void Scheduler::Impl::drop_oldest() {
@@ -162,6 +176,19 @@ void Scheduler::Impl::pick_by_scan(const PodView& view, Decision& decision) {
   pick_among_feasible(view, decision);
 }
 
+void Scheduler::Impl::choose_devices(const Shape& shape, const Node& node,
+                                     std::vector<GpuHold>& holds) {
+  if (node.gpus.empty()) return;
+  const GpuRequest& ask = shape.spec.gpu;
+  const bool is_share = ask.kind == GpuAsk::ShareMilli || ask.kind == GpuAsk::ShareMib;
+  if (is_share && node.unknown_gpus > 0) {
+    // Holders whose devices nobody reported may need the devices that look free: shares keep away
+    // from those, whatever the policy.
+    return choose_tightest(node, ask, holds);
+  }
+  policy.choose(cluster, shape, node, holds);
+}
+
 Decision Scheduler::Impl::decide(const PodView& view) {
   prepare();
   Decision decision;
@@ -187,8 +214,7 @@ Decision Scheduler::Impl::decide(const PodView& view) {
     }
   }
   if (decision.node.valid()) {
-    const Node& node = cluster.node(decision.node);
-    if (!node.gpus.empty()) policy.choose(cluster, *view.shape, node, decision.holds);
+    choose_devices(*view.shape, cluster.node(decision.node), decision.holds);
   }
   return decision;
 }
@@ -202,7 +228,7 @@ Scheduler::~Scheduler() = default;
 
 void Scheduler::set_mix(WorkloadMix mix) {
   impl_->mix = std::move(mix);
-  impl_->prepared_for = 0;
+  impl_->topology_version = 0;
   impl_->classes.clear();
 }
 

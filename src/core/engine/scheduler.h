@@ -39,7 +39,8 @@ class Scheduler {
   // What the policy may expect of the workload.
   void set_mix(WorkloadMix mix);
   Decision decide(PodId pod);
-  // Books the decision. It must have been made since the last change of its node (checked).
+  // Books the decision. It must have been made since the last change of its node (checked as far as
+  // resources and devices go).
   void accept(const Decision& decision);
   // How many live nodes each filter refuses for this pod's class, indexed by Plugin. As fresh as the
   // last decide() for the class.

@@ -160,8 +160,8 @@ class Cluster {
   std::uint64_t topology_version() const { return topology_version_; }
   // Bumps when labels or taints of a node that was known already changed: what topology rules count by.
   std::uint64_t labels_version() const { return labels_version_; }
-  // Extended resources named so far, by nodes or pods.
-  std::size_t scalar_count() const { return scalar_names_.size(); }
+  // Bumps when what a node that was known already has to give changed: amounts, devices, their health.
+  std::uint64_t capacity_version() const { return capacity_version_; }
 
   // Digest of all nodes, pods, holds and usage, without regard to the order of events. Objects are not
   // in it.
@@ -236,6 +236,7 @@ class Cluster {
   std::uint64_t version_clock_ = 0;
   std::uint64_t topology_version_ = 1;
   std::uint64_t labels_version_ = 1;
+  std::uint64_t capacity_version_ = 1;
   std::int64_t placed_with_affinity_ = 0;
   std::deque<Change> changes_;
   std::uint64_t change_base_ = 0;

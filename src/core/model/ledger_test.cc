@@ -454,15 +454,5 @@ TEST_F(LedgerDeathTest, DecisionsCannotBookImpossibleInstances) {
   EXPECT_DEATH(cluster_.place(one, n2, std::vector<GpuHold>{{0, 0, 1}}), "no instance at slice 1");
 }
 
-TEST_F(LedgerDeathTest, StaleDecisionsAreRefused) {
-  add(cluster_, NodeBuilder("n1").cpu(4));
-  const PodId a = add(cluster_, PodBuilder("a").cpu(3));
-  const PodId b = add(cluster_, PodBuilder("b").cpu(3));
-  const Decision first = scheduler_.decide(a);
-  const Decision second = scheduler_.decide(b);
-  scheduler_.accept(first);
-  EXPECT_DEATH(scheduler_.accept(second), "has changed since the decision");
-}
-
 }  // namespace
 }  // namespace jogak::core

@@ -149,7 +149,28 @@ bool Cluster::plausible(const GpuRequest& ask, const Node& node, std::span<const
   return true;
 }
 
+namespace {
+
+// What the node could give if nobody were on it.
+std::uint64_t capacity_digest(const Node& node) {
+  Digest d;
+  d.add(node.cpu_allocatable).add(node.memory_allocatable).add(node.storage_allocatable);
+  d.add(node.pods_allocatable).add(node.gpu_model.value);
+  for (const ScalarAmount& s : node.scalars) {
+    if (s.allocatable != 0) d.add(s.id.value).add(s.allocatable);
+  }
+  for (const Gpu& g : node.gpus) {
+    d.add(g.memory_mib).add(g.health).add(g.mig_enabled).add(g.mig_dynamic);
+    d.add(g.numa_node).add(g.nvlink_mask);
+  }
+  for (const MigSlot& s : node.mig_slots) d.add(s.gpu).add(s.profile).add(s.start);
+  return d.value();
+}
+
+}  // namespace
+
 void Cluster::set_node_facts(Node& node, const NodeSpec& spec, bool is_new) {
+  const std::uint64_t capacity = capacity_digest(node);
   if (node.order != spec.order) {
     node.order = spec.order;
     ++topology_version_;
@@ -170,6 +191,7 @@ void Cluster::set_node_facts(Node& node, const NodeSpec& spec, bool is_new) {
   set_node_capacity(node, spec);
   set_node_images(node, spec);
   set_node_gpus(node, spec);
+  if (!is_new && capacity_digest(node) != capacity) ++capacity_version_;
   touch(node);
   node.static_version = node.version;
 }
