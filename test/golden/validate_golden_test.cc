@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The independent checker against the recorded verdicts: it must let every feasible node pass and
-// refuse every other one, except where it is laxer by intention (claims that are not bound yet, what
-// nominated pods ask beyond resources). So neither can be wrong alone.
+// refuse every other one, except where it is laxer by intention (claims that are not bound yet,
+// what nominated pods ask beyond resources). So neither can be wrong alone.
 #include <map>
 #include <string>
 
@@ -95,9 +95,8 @@ void check_record(const json& record, Tally& tally) {
 TEST(ValidateGolden, AgreesWithTheRecordedVerdicts) {
   Tally tally;
   for (const std::string& name : scenario_classes(kFolder)) {
-    const auto read = for_each_record(kFolder, name, [&](std::string_view record) {
-      check_record(json::parse(record), tally);
-    });
+    const auto read = for_each_record(
+        kFolder, name, [&](std::string_view record) { check_record(json::parse(record), tally); });
     ASSERT_TRUE(read.has_value()) << read.error().what;
   }
   EXPECT_EQ(tally.wrong, "");

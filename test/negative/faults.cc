@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The mistakes. Each looks for an occasion in the state at hand, so that random clusters give many.
 #include "test/negative/faults.h"
 
 #include <algorithm>
@@ -97,9 +98,8 @@ bool shares_too_much(Trial& t, Decision& d) {
 }
 
 bool gives_an_unhealthy_device(Trial& t, Decision& d) {
-  return is_placed(t, d, GpuAsk::Whole) && swap_device(t, d, [](const Gpu& gpu) {
-           return gpu.health == core::GpuHealth::Unhealthy;
-         });
+  return is_placed(t, d, GpuAsk::Whole) &&
+         swap_device(t, d, [](const Gpu& gpu) { return gpu.health == core::GpuHealth::Unhealthy; });
 }
 
 bool gives_a_partitioned_device(Trial& t, Decision& d) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every scheduler that is wrong on purpose must be caught, by name; an honest one must not. A checker
-// that never fires proves nothing about the runs it watches.
+// Every scheduler that is wrong on purpose must be caught, by name; an honest one must not. A
+// checker that never fires proves nothing about the runs it watches.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -75,8 +75,7 @@ TEST_P(WrongScheduler, IsCaughtByName) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) run(seed, &fault, found);
   EXPECT_GT(found.spoilt, 0) << "it never had an occasion: the workload is too kind";
   EXPECT_EQ(found.caught, found.spoilt) << "some of its mistakes went through";
-  EXPECT_TRUE(found.rules.contains(std::string(fault.rule)))
-      << testing::PrintToString(found.rules);
+  EXPECT_TRUE(found.rules.contains(std::string(fault.rule))) << testing::PrintToString(found.rules);
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, WrongScheduler, testing::ValuesIn(faults()), [](const auto& suite) {

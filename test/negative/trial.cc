@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Nodes with whole, shared, partitioned and sick devices, and pods with every hard rule now and
+// then.
 #include "test/negative/trial.h"
 
 #include <utility>
@@ -41,11 +43,20 @@ void add_node(Rng& rng, core::Cluster& cluster, int i) {
 
 void ask_gpu(Rng& rng, PodBuilder& pod) {
   switch (rng.below(8)) {
-    case 0: pod.gpus(static_cast<std::int32_t>(rng.between(1, 2))); break;
-    case 1: pod.gpu_milli(static_cast<std::int32_t>(rng.between(1, 9) * 100)); break;
-    case 2: pod.gpu_mib(static_cast<std::int32_t>(rng.between(1, 6) * 5000)); break;
-    case 3: pod.mig(rng.chance(3, 4) ? "1g.5gb" : "3g.20gb"); break;
-    default: return;
+    case 0:
+      pod.gpus(static_cast<std::int32_t>(rng.between(1, 2)));
+      break;
+    case 1:
+      pod.gpu_milli(static_cast<std::int32_t>(rng.between(1, 9) * 100));
+      break;
+    case 2:
+      pod.gpu_mib(static_cast<std::int32_t>(rng.between(1, 6) * 5000));
+      break;
+    case 3:
+      pod.mig(rng.chance(3, 4) ? "1g.5gb" : "3g.20gb");
+      break;
+    default:
+      return;
   }
   if (rng.chance(1, 4)) pod.gpu_model(kModel);
 }

@@ -20,6 +20,8 @@ constexpr std::uint16_t starts_at(std::initializer_list<int> starts) {
   return static_cast<std::uint16_t>(mask);
 }
 
+// The rows below: name, size, compute slices, starts, count, decoders, optical flow engines.
+
 // Chips with seven compute slices: eight memory slices, the last compute slice owns two of them.
 // `name` in the order 1g, 1g+me, 1g with double memory, 2g, 3g, 4g, 7g.
 constexpr std::array<MigProfile, 7> seven_slices(std::array<std::string_view, 7> name) {
@@ -27,72 +29,61 @@ constexpr std::array<MigProfile, 7> seven_slices(std::array<std::string_view, 7>
   // Decoders bind nowhere on these chips (they come with the slices), so only the one optical flow
   // engine is counted.
   return {{
-      {.name = name[0], .size = 1, .compute = 1, .starts = kAny, .max_count = 7},
-      {.name = name[1], .size = 1, .compute = 1, .starts = kAny, .max_count = 1, .ofa = 1},
-      {.name = name[2], .size = 2, .compute = 1, .starts = starts_at({0, 2, 4, 6}), .max_count = 4},
-      {.name = name[3], .size = 2, .compute = 2, .starts = starts_at({0, 2, 4}), .max_count = 3},
-      {.name = name[4], .size = 4, .compute = 3, .starts = starts_at({0, 4}), .max_count = 2},
-      {.name = name[5], .size = 4, .compute = 4, .starts = starts_at({0}), .max_count = 1},
-      {.name = name[6], .size = 8, .compute = 7, .starts = starts_at({0}), .max_count = 1, .ofa = 1},
+      {name[0], 1, 1, kAny, 7, 0, 0},
+      {name[1], 1, 1, kAny, 1, 0, 1},
+      {name[2], 2, 1, starts_at({0, 2, 4, 6}), 4, 0, 0},
+      {name[3], 2, 2, starts_at({0, 2, 4}), 3, 0, 0},
+      {name[4], 4, 3, starts_at({0, 4}), 2, 0, 0},
+      {name[5], 4, 4, starts_at({0}), 1, 0, 0},
+      {name[6], 8, 7, starts_at({0}), 1, 0, 1},
   }};
 }
 
-constexpr auto kA100x40 = seven_slices({"1g.5gb", "1g.5gb+me", "1g.10gb", "2g.10gb", "3g.20gb",
-                                        "4g.20gb", "7g.40gb"});
+constexpr auto kA100x40 =
+    seven_slices({"1g.5gb", "1g.5gb+me", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"});
 // Also H100 80 GB: the same names.
-constexpr auto k80Gb = seven_slices({"1g.10gb", "1g.10gb+me", "1g.20gb", "2g.20gb", "3g.40gb",
-                                     "4g.40gb", "7g.80gb"});
-constexpr auto kH100x94 = seven_slices({"1g.12gb", "1g.12gb+me", "1g.24gb", "2g.24gb", "3g.47gb",
-                                        "4g.47gb", "7g.94gb"});
-constexpr auto kH100x96 = seven_slices({"1g.12gb", "1g.12gb+me", "1g.24gb", "2g.24gb", "3g.48gb",
-                                        "4g.48gb", "7g.96gb"});
-constexpr auto kH200x141 = seven_slices({"1g.18gb", "1g.18gb+me", "1g.35gb", "2g.35gb", "3g.71gb",
-                                         "4g.71gb", "7g.141gb"});
-constexpr auto kGh200x144 = seven_slices({"1g.18gb", "1g.18gb+me", "1g.36gb", "2g.36gb", "3g.72gb",
-                                          "4g.72gb", "7g.144gb"});
-constexpr auto kB200 = seven_slices({"1g.23gb", "1g.23gb+me", "1g.45gb", "2g.45gb", "3g.90gb",
-                                     "4g.90gb", "7g.180gb"});
-constexpr auto kGb200 = seven_slices({"1g.23gb", "1g.23gb+me", "1g.47gb", "2g.47gb", "3g.93gb",
-                                      "4g.93gb", "7g.186gb"});
-constexpr auto kB300 = seven_slices({"1g.34gb", "1g.34gb+me", "1g.67gb", "2g.67gb", "3g.135gb",
-                                     "4g.135gb", "7g.269gb"});
-constexpr auto kGb300 = seven_slices({"1g.35gb", "1g.35gb+me", "1g.70gb", "2g.70gb", "3g.139gb",
-                                      "4g.139gb", "7g.278gb"});
+constexpr auto k80Gb =
+    seven_slices({"1g.10gb", "1g.10gb+me", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb"});
+constexpr auto kH100x94 =
+    seven_slices({"1g.12gb", "1g.12gb+me", "1g.24gb", "2g.24gb", "3g.47gb", "4g.47gb", "7g.94gb"});
+constexpr auto kH100x96 =
+    seven_slices({"1g.12gb", "1g.12gb+me", "1g.24gb", "2g.24gb", "3g.48gb", "4g.48gb", "7g.96gb"});
+constexpr auto kH200x141 =
+    seven_slices({"1g.18gb", "1g.18gb+me", "1g.35gb", "2g.35gb", "3g.71gb", "4g.71gb", "7g.141gb"});
+constexpr auto kGh200x144 =
+    seven_slices({"1g.18gb", "1g.18gb+me", "1g.36gb", "2g.36gb", "3g.72gb", "4g.72gb", "7g.144gb"});
+constexpr auto kB200 =
+    seven_slices({"1g.23gb", "1g.23gb+me", "1g.45gb", "2g.45gb", "3g.90gb", "4g.90gb", "7g.180gb"});
+constexpr auto kGb200 =
+    seven_slices({"1g.23gb", "1g.23gb+me", "1g.47gb", "2g.47gb", "3g.93gb", "4g.93gb", "7g.186gb"});
+constexpr auto kB300 = seven_slices(
+    {"1g.34gb", "1g.34gb+me", "1g.67gb", "2g.67gb", "3g.135gb", "4g.135gb", "7g.269gb"});
+constexpr auto kGb300 = seven_slices(
+    {"1g.35gb", "1g.35gb+me", "1g.70gb", "2g.70gb", "3g.139gb", "4g.139gb", "7g.278gb"});
 
 constexpr std::array<MigProfile, 5> kA30 = {{
-    {.name = "1g.6gb", .size = 1, .compute = 1, .starts = starts_at({0, 1, 2, 3}), .max_count = 4},
-    {.name = "1g.6gb+me", .size = 1, .compute = 1, .starts = starts_at({0, 1, 2, 3}),
-     .max_count = 1, .nvdec = 1, .ofa = 1},
-    {.name = "2g.12gb", .size = 2, .compute = 2, .starts = starts_at({0, 2}), .max_count = 2,
-     .nvdec = 2},
-    {.name = "2g.12gb+me", .size = 2, .compute = 2, .starts = starts_at({0, 2}), .max_count = 1,
-     .nvdec = 2, .ofa = 1},
-    {.name = "4g.24gb", .size = 4, .compute = 4, .starts = starts_at({0}), .max_count = 1,
-     .nvdec = 4, .ofa = 1},
+    {"1g.6gb", 1, 1, starts_at({0, 1, 2, 3}), 4, 0, 0},
+    {"1g.6gb+me", 1, 1, starts_at({0, 1, 2, 3}), 1, 1, 1},
+    {"2g.12gb", 2, 2, starts_at({0, 2}), 2, 2, 0},
+    {"2g.12gb+me", 2, 2, starts_at({0, 2}), 1, 2, 1},
+    {"4g.24gb", 4, 4, starts_at({0}), 1, 4, 1},
 }};
 
 // Placement grid of twelve. "+me.all" takes every media engine, so beside it only "-me" fits.
 constexpr std::uint16_t kQuarters = starts_at({0, 3, 6, 9});
 constexpr std::uint16_t kHalves = starts_at({0, 6});
 constexpr std::array<MigProfile, 11> kRtxPro6000 = {{
-    {.name = "1g.24gb", .size = 3, .compute = 1, .starts = kQuarters, .max_count = 4, .nvdec = 1},
-    {.name = "1g.24gb+me", .size = 3, .compute = 1, .starts = kQuarters, .max_count = 1,
-     .nvdec = 1, .ofa = 1},
-    {.name = "1g.24gb+gfx", .size = 3, .compute = 1, .starts = kQuarters, .max_count = 4,
-     .nvdec = 1},
-    {.name = "1g.24gb+me.all", .size = 3, .compute = 1, .starts = kQuarters, .max_count = 1,
-     .nvdec = 4, .ofa = 1},
-    {.name = "1g.24gb-me", .size = 3, .compute = 1, .starts = kQuarters, .max_count = 4},
-    {.name = "2g.48gb", .size = 6, .compute = 2, .starts = kHalves, .max_count = 2, .nvdec = 2},
-    {.name = "2g.48gb+gfx", .size = 6, .compute = 2, .starts = kHalves, .max_count = 2,
-     .nvdec = 2},
-    {.name = "2g.48gb+me.all", .size = 6, .compute = 2, .starts = kHalves, .max_count = 1,
-     .nvdec = 4, .ofa = 1},
-    {.name = "2g.48gb-me", .size = 6, .compute = 2, .starts = kHalves, .max_count = 2},
-    {.name = "4g.96gb", .size = 12, .compute = 4, .starts = starts_at({0}), .max_count = 1,
-     .nvdec = 4, .ofa = 1},
-    {.name = "4g.96gb+gfx", .size = 12, .compute = 4, .starts = starts_at({0}), .max_count = 1,
-     .nvdec = 4, .ofa = 1},
+    {"1g.24gb", 3, 1, kQuarters, 4, 1, 0},
+    {"1g.24gb+me", 3, 1, kQuarters, 1, 1, 1},
+    {"1g.24gb+gfx", 3, 1, kQuarters, 4, 1, 0},
+    {"1g.24gb+me.all", 3, 1, kQuarters, 1, 4, 1},
+    {"1g.24gb-me", 3, 1, kQuarters, 4, 0, 0},
+    {"2g.48gb", 6, 2, kHalves, 2, 2, 0},
+    {"2g.48gb+gfx", 6, 2, kHalves, 2, 2, 0},
+    {"2g.48gb+me.all", 6, 2, kHalves, 1, 4, 1},
+    {"2g.48gb-me", 6, 2, kHalves, 2, 0, 0},
+    {"4g.96gb", 12, 4, starts_at({0}), 1, 4, 1},
+    {"4g.96gb+gfx", 12, 4, starts_at({0}), 1, 4, 1},
 }};
 
 // Order is part of the format: Gpu::mig_model indexes it.
@@ -119,18 +110,30 @@ struct Alias {
   std::string_view model;
 };
 constexpr std::array<Alias, 24> kAliases = {{
-    {"A100-PCIE-40GB", "A100-SXM4-40GB"}, {"A100-40GB", "A100-SXM4-40GB"},
-    {"A800-SXM4-40GB", "A100-SXM4-40GB"}, {"A800-40GB", "A100-SXM4-40GB"},
-    {"A100-80GB", "A100-SXM4-80GB"},      {"A100-PCIE-80GB", "A100-SXM4-80GB"},
-    {"A800-SXM4-80GB", "A100-SXM4-80GB"}, {"A800-80GB", "A100-SXM4-80GB"},
-    {"H100", "H100-80GB"},                {"H800", "H100-80GB"},
-    {"H100-94GB", "H100-NVL"},            {"H800-NVL", "H100-NVL"},
-    {"H100-SXM5-96GB", "H100-96GB"},      {"H20", "H100-96GB"},
-    {"H20-3e", "H200"},                   {"H20-141GB", "H200"},
-    {"H100-64GB", ""},                    {"H100-SXM5-64GB", ""},
-    {"H100-SXM5-80GB", "H100-80GB"},      {"H100-SXM5-94GB", "H100-NVL"},
-    {"GH200", "GH200-480GB"},             {"GH200-96GB", "GH200-480GB"},
-    {"GH200-120GB", "GH200-480GB"},       {"GH200-144GB", "GH200-144G"},
+    {"A100-PCIE-40GB", "A100-SXM4-40GB"},
+    {"A100-40GB", "A100-SXM4-40GB"},
+    {"A800-SXM4-40GB", "A100-SXM4-40GB"},
+    {"A800-40GB", "A100-SXM4-40GB"},
+    {"A100-80GB", "A100-SXM4-80GB"},
+    {"A100-PCIE-80GB", "A100-SXM4-80GB"},
+    {"A800-SXM4-80GB", "A100-SXM4-80GB"},
+    {"A800-80GB", "A100-SXM4-80GB"},
+    {"H100", "H100-80GB"},
+    {"H800", "H100-80GB"},
+    {"H100-94GB", "H100-NVL"},
+    {"H800-NVL", "H100-NVL"},
+    {"H100-SXM5-96GB", "H100-96GB"},
+    {"H20", "H100-96GB"},
+    {"H20-3e", "H200"},
+    {"H20-141GB", "H200"},
+    {"H100-64GB", ""},
+    {"H100-SXM5-64GB", ""},
+    {"H100-SXM5-80GB", "H100-80GB"},
+    {"H100-SXM5-94GB", "H100-NVL"},
+    {"GH200", "GH200-480GB"},
+    {"GH200-96GB", "GH200-480GB"},
+    {"GH200-120GB", "GH200-480GB"},
+    {"GH200-144GB", "GH200-144G"},
 }};
 
 // Labels write spaces as dashes and spell PCIe in several ways: compare letters without case and

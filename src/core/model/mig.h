@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// MIG geometry as data: profiles of a GPU family, their legal starts and sizes in memory slices, and
-// the limits that disjointness alone does not give. Source of the tables: NVIDIA's MIG user guide and
-// the placements printed by `nvidia-smi mig -lgipp`. The agent asks NVML; these tables serve the
-// scheduler's search, the simulator and the tests.
+// MIG geometry as data: profiles of a GPU family, their legal starts and sizes in memory slices,
+// and the limits that disjointness alone does not give. Source of the tables: NVIDIA's MIG user
+// guide and the placements printed by `nvidia-smi mig -lgipp`. The agent asks NVML; these tables
+// serve the scheduler's search, the simulator and the tests.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ struct MigProfile {
   std::int32_t compute = 0;  // compute slices
   std::uint16_t starts = 0;  // bit i: may start at slice i
   std::int32_t max_count = 0;
-  std::int32_t nvdec = 0;    // video decoders it takes
-  std::int32_t ofa = 0;      // optical flow engines it takes
+  std::int32_t nvdec = 0;  // video decoders it takes
+  std::int32_t ofa = 0;    // optical flow engines it takes
 };
 
 struct MigModel {
-  std::string_view key;      // matched against the GPU model label, e.g. "A100-SXM4-80GB"
-  std::int32_t slices = 0;   // memory slices
+  std::string_view key;     // matched against the GPU model label, e.g. "A100-SXM4-80GB"
+  std::int32_t slices = 0;  // memory slices
   std::span<const MigProfile> profiles;
-  std::int32_t nvdec = 0;    // what the GPU has of the engines that profiles share out
+  std::int32_t nvdec = 0;  // what the GPU has of the engines that profiles share out
   std::int32_t ofa = 0;
 };
 
@@ -41,8 +41,8 @@ std::optional<std::uint8_t> find_mig_model(std::string_view gpu_model);
 std::int32_t find_mig_profile(const MigModel& model, std::string_view name);
 
 // True if this many instances of each profile (by index, missing ones count 0) respect the counts
-// and the engines of the GPU. Disjoint slices alone do not give that: "+me" profiles take engines of
-// which there is one.
+// and the engines of the GPU. Disjoint slices alone do not give that: "+me" profiles take engines
+// of which there is one.
 bool mig_counts_fit(const MigModel& model, std::span<const std::int32_t> counts);
 
 // Where the profile may go now, given the slices in use; bit i: start i. Counts and engines are the

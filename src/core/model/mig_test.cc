@@ -69,8 +69,8 @@ const MigModel& model(std::string_view label) {
 }
 
 TEST(Mig, SevenSliceGridHas19LayoutsOf14Kinds) {
-  const Counted counted = count_layouts(
-      model("NVIDIA-A100-SXM4-40GB"), {"1g.5gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"});
+  const Counted counted = count_layouts(model("NVIDIA-A100-SXM4-40GB"),
+                                        {"1g.5gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"});
   EXPECT_EQ(counted.layouts.size(), 19U);
   EXPECT_EQ(counted.multisets.size(), 14U);
 }
@@ -237,7 +237,8 @@ TEST(Mig, ThreeSmallThenAThree) {
   EXPECT_NE(mig_free_starts(three, used), 0) << "used mask " << used;
 }
 
-// Over every set of occupied slices: the chosen start is legal, and no other legal start leaves more.
+// Over every set of occupied slices: the chosen start is legal, and no other legal start leaves
+// more.
 TEST(Mig, BestStartNeverBlocksMoreThanAnother) {
   const auto left = [](const MigModel& m, unsigned used) {
     int sum = 0;

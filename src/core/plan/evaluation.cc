@@ -35,8 +35,8 @@ void refuse_whole_pod(const Cluster& cluster, Evaluation& e) {
   }
 }
 
-// The original looks at the nominated node before it applies a PreFilter's list of nodes. Such a list
-// comes from NodeAffinity, so a node outside it is refused by that filter or by one before it.
+// The original looks at the nominated node before it applies a PreFilter's list of nodes. Such a
+// list comes from NodeAffinity, so a node outside it is refused by that filter or by one before it.
 bool nominated_outside_list(const PreFilter& prefilter, NodeId node, NodeId nominated) {
   return node == nominated && prefilter.only_nodes &&
          !std::ranges::binary_search(*prefilter.only_nodes, node);

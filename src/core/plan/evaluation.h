@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pod looked at in full: every node's verdict with reasons, every score, the message users know,
-// and preemption. It is what `jogak explain` prints and what the golden tests compare; the
+// One pod looked at in full: every node's verdict with reasons, every score, the message users
+// know, and preemption. It is what `jogak explain` prints and what the golden tests compare; the
 // incremental search must agree with it.
 #pragma once
 
@@ -19,13 +19,13 @@ enum class Outcome : std::uint8_t { Scheduled, Unschedulable, Gated, SkippedDele
 struct Evaluation {
   Outcome outcome = Outcome::Unschedulable;
   PreFilter prefilter;
-  std::vector<NodeVerdict> nodes;      // node order; for a PreFilter refusal all carry it
-  bool nominated_shortcut = false;     // the pod's nominated node passed; no other was considered
-  std::vector<NodeId> feasible;        // node order
-  std::vector<PluginScores> scores;    // kube's, over `feasible`; empty with fewer than two
-  std::vector<std::int64_t> totals;    // per feasible node
-  std::vector<NodeId> top;             // all with the best total, node order
-  std::string message;                 // text of the PodScheduled condition; empty when scheduled
+  std::vector<NodeVerdict> nodes;    // node order; for a PreFilter refusal all carry it
+  bool nominated_shortcut = false;   // the pod's nominated node passed; no other was considered
+  std::vector<NodeId> feasible;      // node order
+  std::vector<PluginScores> scores;  // kube's, over `feasible`; empty with fewer than two
+  std::vector<std::int64_t> totals;  // per feasible node
+  std::vector<NodeId> top;           // all with the best total, node order
+  std::string message;               // text of the PodScheduled condition; empty when scheduled
   std::optional<PreemptionResult> preemption;
   bool preemption_attempted = false;
 };

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The steps around the filters: gates, deletion, nominations, the message, the best nodes. The
+// filters themselves and the texts in full are compared with recorded verdicts in test/golden.
 #include "core/plan/evaluation.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentence users, cluster-autoscaler and Karpenter know: how many nodes refused the pod and why.
-// Both the cycle and preemption end in it.
+// The sentence users, cluster-autoscaler and Karpenter know: how many nodes refused the pod and
+// why. Both the cycle and preemption end in it.
 #pragma once
 
 #include <cstddef>

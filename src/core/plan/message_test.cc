@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The sentence on its own: order of the parts and the empty case.
 #include "core/plan/message.h"
 
 #include <gtest/gtest.h>

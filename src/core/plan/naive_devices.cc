@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Counted from the holds of the pods on the node; the ledger's sums are never read.
 #include "core/plan/naive_devices.h"
 
 #include <algorithm>
@@ -96,8 +97,8 @@ std::string broken_on(const Device& device, const Gpu& gpu) {
   }
   const std::int64_t memory = std::max(gpu.memory_mib, 1);
   if (device.milli * memory + device.mib * 1000 > 1000 * memory) {
-    return fmt::format("over-shared: {} thousandths and {} MiB of {} MiB", device.milli,
-                       device.mib, gpu.memory_mib);
+    return fmt::format("over-shared: {} thousandths and {} MiB of {} MiB", device.milli, device.mib,
+                       gpu.memory_mib);
   }
   for (const std::int32_t owners : device.slices) {
     if (owners > 1) return "mig-overlap: two instances cover one memory slice";
@@ -119,9 +120,9 @@ std::string instance_rule(const Node& node, const Gpu& gpu, const GpuRequest& as
     return slot.gpu == hold.gpu && slot.start == hold.mig_start &&
            &profiles[static_cast<std::size_t>(slot.profile)] == profile;
   });
-  return exists ? std::string{}
-                : fmt::format("mig-start: no {} was cut at slice {}", profile->name,
-                              hold.mig_start);
+  return exists
+             ? std::string{}
+             : fmt::format("mig-start: no {} was cut at slice {}", profile->name, hold.mig_start);
 }
 
 // One new hold, looked at alone.
@@ -183,8 +184,8 @@ std::string device_rules(const Cluster& cluster, PodId pod, NodeId id,
   const GpuRequest& ask = cluster.shape_of(pod).spec.gpu;
   if (std::string broken = form_rule(node, ask, holds); !broken.empty()) return broken;
   if (ask.kind == GpuAsk::None) return {};
-  const bool model_fits = ask.models.empty() ||
-                          std::ranges::count(ask.models, cluster.text(node.gpu_model)) > 0;
+  const bool model_fits =
+      ask.models.empty() || std::ranges::count(ask.models, cluster.text(node.gpu_model)) > 0;
   if (!model_fits) return "gpu-model: the node's GPUs are not of a model it accepts";
   Holdings after = count_holdings(cluster, node);
   for (const GpuHold& hold : holds) {

@@ -9,7 +9,7 @@
 
 namespace jogak::core::naive {
 
-// Empty if the pod may take these devices of the node beside the pods that are there; else the rule.
+// Empty if the pod may take these devices beside the pods that are there; else the rule.
 std::string device_rules(const Cluster& cluster, PodId pod, NodeId node,
                          std::span<const GpuHold> holds);
 

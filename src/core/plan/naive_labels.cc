@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Straight from the API reference of label selectors, node affinity and tolerations.
 #include "core/plan/naive_labels.h"
 
 #include <algorithm>
@@ -40,12 +41,17 @@ bool holds(const Requirement& requirement, const LabelMap& labels) {
   const bool present = it != labels.end();
   const bool in_list = present && listed(requirement.values, it->second);
   switch (requirement.op) {
-    case SelectorOp::In: return in_list;
-    case SelectorOp::NotIn: return !in_list;
-    case SelectorOp::Exists: return present;
-    case SelectorOp::DoesNotExist: return !present;
+    case SelectorOp::In:
+      return in_list;
+    case SelectorOp::NotIn:
+      return !in_list;
+    case SelectorOp::Exists:
+      return present;
+    case SelectorOp::DoesNotExist:
+      return !present;
     case SelectorOp::Gt:
-    case SelectorOp::Lt: break;
+    case SelectorOp::Lt:
+      break;
   }
   if (!present || requirement.values.size() != 1) return false;
   const auto have = number(it->second);

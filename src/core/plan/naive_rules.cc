@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Walks over all nodes and pods for every question: clarity is the only aim here.
 #include "core/plan/naive_rules.h"
 
 #include <algorithm>
@@ -227,8 +228,8 @@ std::string node_rules(const Cluster& cluster, PodId pod, NodeId id) {
     return "node-affinity: node " + name + " is not one it may use";
   }
   for (const std::string& feature : shape.required_features) {
-    const bool has = std::ranges::any_of(
-        node.features, [&](Symbol s) { return cluster.text(s) == feature; });
+    const bool has =
+        std::ranges::any_of(node.features, [&](Symbol s) { return cluster.text(s) == feature; });
     if (!has) return fmt::format("features: node {} does not declare {}", name, feature);
   }
   return {};
@@ -241,8 +242,8 @@ std::string capacity_rules(const Cluster& cluster, PodId pod, NodeId id) {
   for (const PodId other : cluster.nominated_pods()) {
     const Pod& p = cluster.pod(other);
     const PodShape& theirs = cluster.shape_of(other).spec;
-    if (other != pod && p.nominated == id && p.state == PodState::Pending &&
-        theirs.gates.empty() && theirs.priority >= shape.priority) {
+    if (other != pod && p.nominated == id && p.state == PodState::Pending && theirs.gates.empty() &&
+        theirs.priority >= shape.priority) {
       company.push_back(other);
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hard rules of Kubernetes written straight from their definitions, slow and without any code of
-// the filters: what the checker of decisions asks. Each returns the rule's name and what breaks it,
-// or an empty string. What needs a search (which volume an unbound claim would get) is not repeated.
+// The hard rules of Kubernetes written straight from their definitions, slow and without any code
+// of the filters: what the checker of decisions asks. Each returns the rule's name and what breaks
+// it, or an empty string. Searches (which volume an unbound claim would get) are not repeated.
 #pragma once
 
 #include <string>
@@ -23,7 +23,6 @@ std::string volume_rules(const Cluster& cluster, PodId pod, NodeId node);
 // Amount asked of a resource; 0 where it is not named.
 std::int64_t asked(const PodShape& shape, std::string_view resource);
 // What the node has of each resource, by name.
-std::map<std::string, std::int64_t, std::less<>> capacity(const Cluster& cluster,
-                                                          const Node& node);
+std::map<std::string, std::int64_t, std::less<>> capacity(const Cluster& cluster, const Node& node);
 
 }  // namespace jogak::core::naive

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a proposal against the cluster with code that shares nothing with filters, ledger or search:
-// it recomputes from the node's facts and the pods placed there. For drivers (before a plan leaves)
-// and simulations (after every step).
+// Checks a proposal against the cluster with code that shares nothing with filters, ledger or
+// search: it recomputes from the node's facts and the pods placed there. For drivers (before a plan
+// leaves) and simulations (after every step).
 #pragma once
 
 #include <string>

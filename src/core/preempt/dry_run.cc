@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The moves of one try and how they are taken back.
 #include "core/preempt/dry_run.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preemption tried on one node: all lower-priority pods off, then back as many as fit beside the pod.
+// Preemption tried on one node: all lower-priority pods off, then back as many as fit.
 #pragma once
 
 #include <optional>

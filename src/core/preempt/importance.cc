@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Orders as in kube-scheduler 1.36, completed by names where it leaves the choice to chance.
 #include "core/preempt/importance.h"
 
 #include <algorithm>

@@ -14,8 +14,8 @@ namespace jogak::core {
 void sort_by_importance(const Cluster& cluster, std::span<PodId> pods);
 
 // Indices of the candidates that lose least: fewest violated budgets, then the lowest highest
-// priority, the smallest sum of priorities, the fewest victims, and the latest start among the oldest
-// of their most important victims. Several: they are equal in all of that.
+// priority, the smallest sum of priorities, the fewest victims, and the latest start among the
+// oldest of their most important victims. Several: they are equal in all of that.
 std::vector<std::size_t> cheapest(const Cluster& cluster,
                                   std::span<const PreemptionCandidate> candidates);
 

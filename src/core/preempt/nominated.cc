@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Facts: kube-scheduler 1.36 filters a node twice, with the nominated pods and without them.
 #include "core/preempt/nominated.h"
 
 #include <algorithm>
@@ -16,11 +17,18 @@ namespace {
 std::vector<GpuHold> plain_choice(const Cluster& cluster, const Shape& shape, const Node& node) {
   std::vector<GpuHold> holds;
   switch (shape.spec.gpu.kind) {
-    case GpuAsk::None: break;
-    case GpuAsk::Whole: choose_first_free(node, shape.spec.gpu.count, holds); break;
+    case GpuAsk::None:
+      break;
+    case GpuAsk::Whole:
+      choose_first_free(node, shape.spec.gpu.count, holds);
+      break;
     case GpuAsk::ShareMilli:
-    case GpuAsk::ShareMib: choose_tightest(node, shape.spec.gpu, holds); break;
-    case GpuAsk::Mig: choose_mig(cluster, node, shape, holds); break;
+    case GpuAsk::ShareMib:
+      choose_tightest(node, shape.spec.gpu, holds);
+      break;
+    case GpuAsk::Mig:
+      choose_mig(cluster, node, shape, holds);
+      break;
   }
   return holds;
 }
@@ -76,7 +84,8 @@ Verdict check_with_nominated(Cluster& cluster, const PodView& pod, FilterCycle& 
   const std::vector<PodId> before =
       nominated_before(cluster, node, pod.shape->spec.priority, pod.id);
   if (before.empty()) return cycle.check(node, reasons);
-  // With them first: it must fit beside them, and also (affinity to one of them) if they never come.
+  // With them first: it must fit beside them, and also (affinity to one of them) if they never
+  // come.
   const Cluster::Checkpoint mark = cluster.checkpoint();
   for (const PodId other : before) {
     place_guess(cluster, other, node);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Facts: kube-scheduler 1.36, filterPodsWithPDBViolation.
 #include "core/preempt/pdb.h"
 
 #include <algorithm>

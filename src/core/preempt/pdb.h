@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodDisruptionBudgets as preemption reads them: a budget that allows n more disruptions is violated
-// from the n+1st of its pods on, counted in order of importance.
+// PodDisruptionBudgets as preemption reads them: a budget that allows n more disruptions is
+// violated from the n+1st of its pods on, counted in order of importance.
 #pragma once
 
 #include <span>

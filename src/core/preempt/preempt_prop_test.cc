@@ -72,7 +72,8 @@ void add_nodes(Rng& rng, Cluster& cluster, std::int64_t count) {
   }
 }
 
-// Fills the cluster as a scheduler would: a pod goes where it fits, and stays out where nothing does.
+// Fills the cluster as a scheduler would: a pod goes where it fits, and stays out where nothing
+// does.
 void fill(Rng& rng, Cluster& cluster, std::int64_t pods) {
   for (std::int64_t i = 0; i < pods; ++i) {
     const PodId pod = add(cluster, random_pod(rng, "p" + std::to_string(i)));
@@ -80,8 +81,8 @@ void fill(Rng& rng, Cluster& cluster, std::int64_t pods) {
     const FilterCycle cycle(cluster, view);
     std::vector<NodeId> nodes(cluster.node_order().begin(), cluster.node_order().end());
     rng.shuffle(std::span(nodes));
-    const auto at = std::ranges::find_if(
-        nodes, [&](NodeId n) { return cycle.check(n, nullptr).fits(); });
+    const auto at =
+        std::ranges::find_if(nodes, [&](NodeId n) { return cycle.check(n, nullptr).fits(); });
     if (at == nodes.end()) {
       cluster.remove_pod(pod);
       continue;

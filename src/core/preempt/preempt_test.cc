@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// One small cluster per documented rule of preemption; the cluster is compared before and after.
 #include "core/preempt/preempt.h"
 
 #include <gtest/gtest.h>
@@ -62,8 +63,8 @@ class PreemptTest : public ::testing::Test {
 
 using Names = std::vector<std::string>;
 
-// 10 cpu: 4 (priority 2) + 4 (priority 1) + 2 free; 5 are wanted. One victim is enough, and it is the
-// less important one.
+// 10 cpu: 4 (priority 2) + 4 (priority 1) + 2 free; 5 are wanted. One victim is enough, and it is
+// the less important one.
 TEST_F(PreemptTest, TakesTheLeastImportantAndNoMore) {
   add(cluster, NodeBuilder("n1").cpu(10));
   add(cluster, PodBuilder("high").cpu(4).priority(2).on("n1"));
@@ -107,8 +108,9 @@ TEST_F(PreemptTest, NeverMeansNever) {
   const auto result = preempt(add(cluster, pod));
   EXPECT_FALSE(result.eligible);
   EXPECT_EQ(result.nomination, NominationChange::Keep);
-  EXPECT_EQ(result.message, "no new claims to deallocate, preemption: not eligible due to "
-                            "preemptionPolicy=Never.");
+  EXPECT_EQ(result.message,
+            "no new claims to deallocate, preemption: not eligible due to "
+            "preemptionPolicy=Never.");
 }
 
 TEST_F(PreemptTest, WaitsWhileAVictimTerminatesOnTheNominatedNode) {
@@ -175,7 +177,11 @@ TEST_F(PreemptTest, CheapestNodeByTheDocumentedOrder) {
   const auto lone_victim = [&](const char* node, std::int32_t priority, std::int64_t start) {
     add(cluster, NodeBuilder(node).cpu(4));
     add(cluster, PodBuilder(std::string("on-") + node)
-                     .label("node", node).cpu(4).priority(priority).start_time(start).on(node));
+                     .label("node", node)
+                     .cpu(4)
+                     .priority(priority)
+                     .start_time(start)
+                     .on(node));
   };
   lone_victim("budget", 0, 900);
   lone_victim("high", 5, 900);
@@ -252,8 +258,8 @@ TEST_F(PreemptTest, NominatedPodsRefuseByAntiAffinity) {
   EXPECT_TRUE(cycle.check(node, nullptr).fits()) << "the cycle must be as before";
 }
 
-// Device 0 is full of low shares, device 1 has a high one: only device 0 can be freed, and for half a
-// device one of its two pods is enough.
+// Device 0 is full of low shares, device 1 has a high one: only device 0 can be freed, and for half
+// a device one of its two pods is enough.
 TEST_F(PreemptTest, FreesSharesOfADevice) {
   add(cluster, NodeBuilder("n1").gpus("A100", 2, 40960));
   add(cluster, PodBuilder("low-a").gpu_milli(500).start_time(1).on("n1", {{0, 500, -1}}));
@@ -314,8 +320,8 @@ TEST_F(PreemptTest, FreesAHalfOfAPartitionedDevice) {
   EXPECT_EQ(names(result.candidates[0].victims), (Names{"right"}));
 }
 
-// Two users of one port, bound past the scheduler. kube-scheduler forgets the port with the first of
-// them; its victims are ours, and a nominated pod's port stays taken all the same.
+// Two users of one port, bound past the scheduler. kube-scheduler forgets the port with the first
+// of them; its victims are ours, and a nominated pod's port stays taken all the same.
 TEST_F(PreemptTest, APortWithSeveralUsersIsForgottenWithTheFirst) {
   const NodeId node = add(cluster, NodeBuilder("n1"));
   add(cluster, PodBuilder("low").host_port(80).priority(1).on("n1"));
