@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/model/spec.h"
+
 namespace jogak::core {
 namespace {
 
@@ -13,6 +15,36 @@ constexpr std::int64_t kLevelsMax = 2 * kSteps;
 constexpr std::int64_t kAlways = 20;      // thousandths of a GPU per GPU lost at demand/supply 1
 constexpr std::int64_t kKnee = 500;       // thousandths: demand/supply from which room is defended
 constexpr std::int64_t kDefend = 1000;    // thousandths of a GPU per GPU and unit above the knee
+constexpr std::int64_t kWholeNodeShare = 50;  // thousandths of demand, see whole_node_prior()
+
+std::int64_t demand_of(std::span<const FillClass> mix) {
+  std::int64_t sum = 0;
+  for (const FillClass& c : mix) sum += c.weight * c.gpu_count * c.gpu_milli;
+  return sum;
+}
+
+// A mix can be wrong, and pods for a whole node are the first that find no room when it is. So some
+// demand for the largest nodes is assumed even where the mix names less. Weight 0: it names enough.
+FillClass whole_node_prior(std::span<const FillClass> mix, std::span<const NodeKind> kinds) {
+  FillClass prior;
+  prior.gpu_milli = static_cast<std::int32_t>(kWhole);
+  prior.cpu = prior.memory = kMaxAmount;
+  for (const NodeKind& kind : kinds) {
+    prior.gpu_count = std::max(prior.gpu_count, static_cast<std::int32_t>(kind.empty.gpu_count));
+  }
+  if (prior.gpu_count < 2) return prior;
+  for (const NodeKind& kind : kinds) {
+    if (static_cast<std::int32_t>(kind.empty.gpu_count) < prior.gpu_count) continue;
+    prior.cpu = std::min(prior.cpu, kind.empty.cpu / 2);
+    prior.memory = std::min(prior.memory, kind.empty.memory / 2);
+  }
+  std::int64_t lacking = demand_of(mix) / 1000 * kWholeNodeShare;
+  for (const FillClass& c : mix) {
+    if (c.gpu_count * 2 > prior.gpu_count) lacking -= c.weight * c.gpu_count * c.gpu_milli;
+  }
+  prior.weight = std::max<std::int64_t>(lacking, 0) / (prior.gpu_count * kWhole);
+  return prior;
+}
 
 }  // namespace
 
@@ -32,14 +64,15 @@ void GangRoom::build(std::span<const FillClass> mix, std::span<const NodeKind> k
   gangs_.clear();
   charged_.clear();
   ++epoch_;
-  demand_milli_ = 0;
+  demand_milli_ = demand_of(mix);
   free_milli_ = 0;
-  for (const FillClass& c : mix) demand_milli_ += c.weight * c.gpu_count * c.gpu_milli;
   for (const NodeKind& k : kinds) free_milli_ += k.nodes * k.empty.total_milli();
   if (demand_milli_ == 0) return;
   std::vector<std::vector<bool>> holds;  // [gang][kind]: an empty node of the kind holds one
-  for (const FillClass& c : mix) {
-    if (c.gpu_count < 2) continue;
+  std::vector<FillClass> wanted(mix.begin(), mix.end());
+  wanted.push_back(whole_node_prior(mix, kinds));
+  for (const FillClass& c : wanted) {
+    if (c.gpu_count < 2 || c.weight <= 0) continue;
     Gang gang{c.cpu, c.memory, c.gpu_count, c.models, c.weight, 0, 0, 0, 0};
     holds.emplace_back();
     for (const NodeKind& kind : kinds) {
