@@ -35,7 +35,8 @@ class Frame {
   double y(double v) const {
     return kTop + (chart_.y_max - v) / span(chart_.y_min, chart_.y_max) * height();
   }
-  double right() const { return (chart_.is_wide ? kWideWidth : kWidth) - kRight; }
+  double total_width() const { return chart_.is_wide ? kWideWidth : kWidth; }
+  double right() const { return total_width() - (chart_.has_end_labels ? kRight : 20); }
   double width() const { return right() - kLeft; }
   static double height() { return kHeight - kTop - kBottom; }
 
@@ -148,13 +149,13 @@ double tick_step(double span, int count) {
 std::string line_chart_svg(const LineChart& chart) {
   const Frame frame(chart);
   std::string out = fmt::format(R"(<svg viewBox="0 0 {} {}" role="img" aria-label="{}">)",
-                                px(frame.right() + kRight), px(kHeight), html_escape(chart.title));
+                                px(frame.total_width()), px(kHeight), html_escape(chart.title));
   out += fmt::format(R"(<text class="title" x="{}" y="20">{}</text>)", px(kLeft),
                      html_escape(chart.title));
   add_axes(out, chart, frame);
   if (chart.has_diagonal) add_diagonal(out, chart, frame);
   for (const ChartSeries& series : chart.series) add_line(out, chart, series, frame);
-  add_end_labels(out, chart, frame);
+  if (chart.has_end_labels) add_end_labels(out, chart, frame);
   return out + "</svg>\n";
 }
 

@@ -26,10 +26,11 @@ struct LineChart {
   std::string y_label;
   double x_min = 0, x_max = 1;
   double y_min = 0, y_max = 1;
-  int y_places = 0;           // digits after the point in the labels at the line ends
-  bool has_diagonal = false;  // a dotted guide y = x
-  bool is_stepped = false;    // values hold until the next point
-  bool is_wide = false;       // for a card of the page's full width
+  int y_places = 0;            // digits after the point in the labels at the line ends
+  bool has_diagonal = false;   // a dotted guide y = x
+  bool has_end_labels = true;  // names and values at the line ends
+  bool is_stepped = false;     // values hold until the next point
+  bool is_wide = false;        // for a card of the page's full width
   std::vector<ChartSeries> series;
 };
 

@@ -81,6 +81,7 @@ void FragMix::prepare(const Cluster& cluster, const WorkloadMix& mix) {
   classes_.clear();
   sizes_.clear();
   total_weight_ = 0;
+  gpu_weight_ = 0;
 
   std::vector<Weighted> classes = merged(mix);
   if (classes.empty()) classes = merged(generic_mix());
@@ -104,7 +105,9 @@ void FragMix::prepare(const Cluster& cluster, const WorkloadMix& mix) {
   classes_.resize(kept);
 
   for (const Class& c : classes_) {
-    if (c.count > 0) sizes_.push_back(c.milli);
+    if (c.count == 0) continue;
+    sizes_.push_back(c.milli);
+    gpu_weight_ += c.weight;
   }
   std::ranges::sort(sizes_);
   sizes_.erase(std::unique(sizes_.begin(), sizes_.end()), sizes_.end());

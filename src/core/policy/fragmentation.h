@@ -47,6 +47,8 @@ class FragMix {
 
   std::size_t class_count() const { return classes_.size(); }
   std::int64_t total_weight() const { return total_weight_; }
+  // Of the classes that ask for GPUs.
+  std::int64_t gpu_weight() const { return gpu_weight_; }
 
   // F and its causes for a node of this model with this free CPU and these devices' free milli.
   // `free` is sorted ascending.
@@ -75,6 +77,7 @@ class FragMix {
   std::vector<std::int32_t> sizes_;  // distinct milli of GPU classes, ascending
   std::vector<Room> room_;           // per sizes_ entry, of the last measure()
   std::int64_t total_weight_ = 0;
+  std::int64_t gpu_weight_ = 0;
   std::int64_t free_total_ = 0;
   struct Allowed {
     Symbol model;

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `jogak sim run`: plays scenario files on virtual time and reports placements, waits and use.
+#include <fmt/core.h>
+
+#include "base/file.h"
+#include "cli/answer.h"
+#include "cli/commands.h"
+#include "cli/seed_list.h"
+#include "sim/scenario_report.h"
+
+namespace jogak::cli {
+
+namespace {
+
+constexpr Flag kFlags[] = {
+    {.name = "policy",
+     .letter = 'p',
+     .metavar = "NAMES",
+     .help = "policies with commas between them, instead of the scenario's; several are compared"},
+    kOutputFlag,
+    {.name = "report", .metavar = "FILE", .help = "also write a page with charts, out.html"},
+    {.name = "rows",
+     .kind = FlagKind::Int,
+     .metavar = "N",
+     .help = "placements to print as text",
+     .fallback = "60",
+     .min = 0,
+     .max = 100'000'000},
+    {.name = "check",
+     .kind = FlagKind::Choice,
+     .metavar = "auto|yes|no",
+     .help = "check every decision and state with independent code; auto: where it is cheap",
+     .fallback = "auto"},
+    {.name = "no-timing",
+     .kind = FlagKind::Switch,
+     .help = "leave out times, so that equal runs print equal text"},
+};
+
+constexpr std::string_view kExamples[] = {
+    "jogak sim run examples/mixed-shares.yaml",
+    "jogak sim run cluster.yaml workload.yaml --policy kube,best-fit,fgd --report out.html",
+};
+
+constexpr ArgTable kTable = {
+    .command = "jogak sim run",
+    .operands = "SCENARIO...",
+    .summary =
+        "Plays a scenario on virtual time. Several files are taken together, as a cluster "
+        "and a workload; docs/scenario-format.md describes them.",
+    .flags = kFlags,
+    .operands_min = 1,
+    .operands_max = 64,
+    .examples = kExamples,
+};
+
+Result<sim::Scenario> read_scenario(const std::vector<std::string>& files) {
+  sim::Scenario scenario;
+  for (const std::string& file : files) {
+    JOGAK_TRY(const std::string text, read_file(file));
+    JOGAK_TRY_VOID(sim::parse_scenario(file, text, scenario));
+  }
+  auto checked = sim::check_scenario(scenario);
+  if (!checked) return in_context(files.front(), std::move(checked).error());
+  return scenario;
+}
+
+Result<int> run_command(const ParsedArgs& args) {
+  JOGAK_TRY(const sim::Scenario scenario, read_scenario(args.operands()));
+  std::vector<std::string> policies = {scenario.policy};
+  if (args.is_given("policy")) {
+    auto words = parse_words(args.text("policy"));
+    if (!words) return in_context("--policy", std::move(words).error());
+    policies = *std::move(words);
+  }
+  const bool check =
+      args.text("check") == "yes" || (args.text("check") == "auto" && sim::is_small(scenario));
+  std::vector<sim::ScenarioResult> results;
+  for (const std::string& policy : policies) {
+    JOGAK_TRY(sim::ScenarioResult result,
+              sim::run_scenario(scenario, {.policy = policy, .check = check}));
+    results.push_back(std::move(result));
+  }
+  if (args.is_given("report")) {
+    const std::string title = scenario.name.empty() ? "Jogak: scenario" : scenario.name;
+    const std::string about =
+        fmt::format("{} nodes, {} pods.", scenario.nodes.size(), scenario.pods.size());
+    JOGAK_TRY_VOID(write_file(args.text("report"), sim::comparison_html(title, about, results)));
+  }
+  const bool with_timing = !args.is_on("no-timing");
+  const std::string form = args.text("output");
+  if (form == "text" && results.size() > 1) {
+    fmt::print("{}", sim::comparison_text(results, with_timing));
+  } else if (form == "text") {
+    fmt::print("{}",
+               sim::scenario_text(results.front(), static_cast<std::size_t>(args.number("rows")),
+                                  with_timing));
+  } else if (results.size() > 1) {
+    print_doc(sim::comparison_doc(results, with_timing), form);
+  } else {
+    print_doc(sim::scenario_doc(results.front(), with_timing), form);
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+int cmd_sim_run(Args words) {
+  int exit_code = kExitDone;
+  const auto args = parse_or_answer(kTable, words, exit_code);
+  if (!args) return exit_code;
+  const auto code = run_command(*args);
+  return code ? *code : report_error(kTable.command, code.error());
+}
+
+}  // namespace jogak::cli
