@@ -99,14 +99,13 @@ std::string number_table(std::span<const ScenarioResult> results) {
     rows.push_back({r.policy, fmt::format("{:.1f} %", r.allocated_percent),
                     fmt::format("{:.1f}", r.stranded_gpus),
                     fmt::format("{} ({:.0f} %)", r.hottest_node, r.hottest_percent),
-                    duration_text(r.wait.p50_ns), duration_text(r.wait.p99_ns),
+                    duration_text(r.wait.mean_ns), duration_text(r.wait.p99_ns),
                     duration_text(high.mean_ns), duration_text(high.p99_ns),
                     std::to_string(r.preempted), duration_text(r.end_ns)});
   }
-  return table_html(
-      {"policy", "GPU allocated", "stranded GPUs", "hottest node", "wait, median", "wait, p99",
-       "high priority, mean", "high priority, p99", "preempted", "all done after"},
-      rows);
+  return table_html({"policy", "GPU allocated", "stranded GPUs", "hottest node", "mean wait",
+                     "p99 wait", "high priority, mean wait", "p99", "preempted", "all done after"},
+                    rows);
 }
 
 std::string card(const std::string& chart, bool is_wide) {
@@ -134,11 +133,8 @@ std::string comparison_html(std::string_view title, std::string_view about,
       card(bars("Mean wait", "seconds, all pods; less is better", 0, results,
                 [](const ScenarioResult& r) { return static_cast<double>(r.wait.mean_ns) / 1e9; }),
            false);
-  body += card(bars("Mean wait at high priority", "seconds; less is better", 1, results,
-                    [](const ScenarioResult& r) {
-                      if (r.by_priority.empty()) return 0.0;
-                      return static_cast<double>(r.by_priority.front().wait.mean_ns) / 1e9;
-                    }),
+  body += card(bars("Pods preempted", "less is better", 0, results,
+                    [](const ScenarioResult& r) { return static_cast<double>(r.preempted); }),
                false);
   return html_page(title, body + "</div>\n" + number_table(results));
 }

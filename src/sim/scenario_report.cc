@@ -169,9 +169,9 @@ std::string comparison_text(std::span<const ScenarioResult> results, bool with_t
                                             {"GPU allocated", Align::Right},
                                             {"stranded GPUs", Align::Right},
                                             {"hottest node", Align::Right},
-                                            {"wait, median", Align::Right},
-                                            {"high priority, mean", Align::Right},
-                                            {"p99", Align::Right},
+                                            {"mean wait", Align::Right},
+                                            {"p99 wait", Align::Right},
+                                            {"high priority, mean wait", Align::Right},
                                             {"preempted", Align::Right},
                                             {"all done after", Align::Right}};
   if (with_timing) columns.push_back({"decisions/s", Align::Right});
@@ -182,9 +182,9 @@ std::string comparison_text(std::span<const ScenarioResult> results, bool with_t
                                       fmt::format("{:.1f} %", r.allocated_percent),
                                       fmt::format("{:.1f}", r.stranded_gpus),
                                       fmt::format("{:.1f} %", r.hottest_percent),
-                                      duration_text(r.wait.p50_ns),
+                                      duration_text(r.wait.mean_ns),
+                                      duration_text(r.wait.p99_ns),
                                       duration_text(high.mean_ns),
-                                      duration_text(high.p99_ns),
                                       std::to_string(r.preempted),
                                       duration_text(r.end_ns)};
     if (with_timing) cells.push_back(fmt::format("{:.0f}", decisions_per_second(r)));
