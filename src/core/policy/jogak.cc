@@ -106,9 +106,9 @@ void JogakPolicy::prepare(const Cluster& cluster, const WorkloadMix& mix) {
   fill_.build(classes, kinds);
   build_scarcity(classes, kinds);
   room_.build(classes, kinds);
-  known_.assign(cluster.nodes().size(), FillState{});
+  known_.assign(cluster.nodes().size(), Known{});
   for (const NodeId id : cluster.node_order()) {
-    known_[id.value] = empty_state_of(cluster.node(id));
+    known_[id.value].state = empty_state_of(cluster.node(id));
     node_changed(cluster, id);
   }
 }
@@ -176,9 +176,20 @@ FillState JogakPolicy::empty_state_of(const Node& node) {
 void JogakPolicy::node_changed(const Cluster& cluster, NodeId id) {
   const Node& node = cluster.node(id);
   if (!node.alive || id.value >= known_.size()) return;  // prepare() follows
+  Known& known = known_[id.value];
+  if (known.version == node.version) return;  // named more than once in the log
   const FillState now = state_of(node);
-  room_.node_changed(known_[id.value], now);
-  known_[id.value] = now;
+  room_.node_changed(known.state, now);
+  known = {now, -1, now.fully_free(), node.version};
+}
+
+// Normally what node_changed() keeps; a caller that moved pods since gets a fresh look.
+JogakPolicy::Known& JogakPolicy::known_of(const Cluster& cluster, const Node& node) {
+  const std::size_t slot = node_slot(cluster, node);
+  if (slot < known_.size() && known_[slot].version == node.version) return known_[slot];
+  const FillState now = state_of(node);
+  scratch_ = {now, -1, now.fully_free(), node.version};
+  return scratch_;
 }
 
 JogakPolicy::Ask JogakPolicy::ask_of(const Shape& shape, const Node& node) const {
@@ -207,10 +218,11 @@ std::int64_t JogakPolicy::fallback(const Shape& shape, const Node& node) {
   return -(hole * 2 * static_cast<std::int64_t>(kFillGpusMax) + free.total);
 }
 
-std::int64_t JogakPolicy::cost_of(const FillState& before, const FillState& after,
-                                  const Ask& ask) {
+std::int64_t JogakPolicy::cost_of(const Known& before, const FillState& after, const Ask& ask) {
   const std::int64_t charge =
-      room_.charge(before, before.fully_free(), after.fully_free(), ask.cpu, ask.memory);
+      before.fully_free < 2 ? 0
+                            : room_.charge(before.state, before.fully_free, after.fully_free(),
+                                           ask.cpu, ask.memory);
   return fill_.stranded(after) + charge * FillUp::kRolls;
 }
 
@@ -231,7 +243,8 @@ std::size_t JogakPolicy::tightest_devices(const Shape& shape, const Node& node,
 }
 
 JogakPolicy::Best JogakPolicy::best_share(const Shape& shape, const Node& node, const Ask& ask,
-                                          const FillState& before) {
+                                          const Known& known) {
+  const FillState& before = known.state;
   FillState after = before;
   after.cpu = std::max<std::int64_t>(before.cpu - ask.cpu, 0);
   after.memory = std::max<std::int64_t>(before.memory - ask.memory, 0);
@@ -243,19 +256,21 @@ JogakPolicy::Best JogakPolicy::best_share(const Shape& shape, const Node& node, 
     const std::size_t i = order[o];
     const auto device = static_cast<std::int32_t>(i);
     after.milli[i] = std::max(before.milli[i] - ask.gpu.milli, 0);
-    const std::int64_t cost = cost_of(before, after, ask);
+    const std::int64_t cost = cost_of(known, after, ask);
     after.milli[i] = before.milli[i];
     if (cost < best.cost || (cost == best.cost && device < best.device)) best = {cost, device};
   }
   return best;
 }
 
-JogakPolicy::Best JogakPolicy::best_of(const Shape& shape, const Node& node) {
+JogakPolicy::Best JogakPolicy::best_of(const Cluster& cluster, const Shape& shape,
+                                       const Node& node) {
   const Ask ask = ask_of(shape, node);
-  const FillState before = state_of(node);
+  Known& known = known_of(cluster, node);
+  const FillState& before = known.state;
   Best best;
   if (ask.gpu.is_share() && ask.gpu.count == 1) {
-    best = best_share(shape, node, ask, before);
+    best = best_share(shape, node, ask, known);
   } else {
     FillState after = before;
     after.cpu = std::max<std::int64_t>(before.cpu - ask.cpu, 0);
@@ -275,18 +290,19 @@ JogakPolicy::Best JogakPolicy::best_of(const Shape& shape, const Node& node) {
         --wanted;
       }
     }
-    best.cost = cost_of(before, after, ask);
+    best.cost = cost_of(known, after, ask);
   }
-  best.cost -= fill_.stranded(before);
+  if (known.stranded < 0) known.stranded = fill_.stranded(before);
+  best.cost -= known.stranded;
   best.cost += kScarcityWeight * scarcity_[before.model] * ask_milli(ask.gpu) * FillUp::kRolls /
                (1000 * 1000);
   return best;
 }
 
-std::int64_t JogakPolicy::score(const Cluster&, const Shape& shape, const Node& node) {
+std::int64_t JogakPolicy::score(const Cluster& cluster, const Shape& shape, const Node& node) {
   if (!can_follow(shape, node)) return fallback(shape, node);
   constexpr std::int64_t kStep = kStepMilli * FillUp::kRolls;
-  return -floor_div(best_of(shape, node).cost + kStep / 2, kStep);
+  return -floor_div(best_of(cluster, shape, node).cost + kStep / 2, kStep);
 }
 
 void JogakPolicy::choose(const Cluster& cluster, const Shape& shape, const Node& node,
@@ -296,7 +312,7 @@ void JogakPolicy::choose(const Cluster& cluster, const Shape& shape, const Node&
   if (!is_share || gpu.count != 1 || node.gpus.empty() || !can_follow(shape, node)) {
     return Policy::choose(cluster, shape, node, out);
   }
-  out.push_back({.gpu = best_of(shape, node).device, .amount = gpu.amount});
+  out.push_back({.gpu = best_of(cluster, shape, node).device, .amount = gpu.amount});
 }
 
 }  // namespace jogak::core

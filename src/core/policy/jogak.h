@@ -34,6 +34,13 @@ class JogakPolicy final : public Policy {
     std::int64_t cpu = 0;     // milli
     std::int64_t memory = 0;  // MiB, rounded up
   };
+  // A node's state as of one version; what scores of many shapes share.
+  struct Known {
+    FillState state;
+    std::int64_t stranded = -1;  // -1: not asked yet
+    std::int32_t fully_free = 0;
+    std::uint64_t version = 0;
+  };
   struct Best {
     std::int64_t cost = 0;      // sum over FillUp::kRolls, thousandths
     std::int32_t device = -1;   // single shares: where
@@ -50,19 +57,21 @@ class JogakPolicy final : public Policy {
   Ask ask_of(const Shape& shape, const Node& node) const;
   bool can_follow(const Shape& shape, const Node& node) const;
   std::int64_t fallback(const Shape& shape, const Node& node);
-  std::int64_t cost_of(const FillState& before, const FillState& after, const Ask& ask);
-  Best best_of(const Shape& shape, const Node& node);
+  Known& known_of(const Cluster& cluster, const Node& node);
+  std::int64_t cost_of(const Known& before, const FillState& after, const Ask& ask);
+  Best best_of(const Cluster& cluster, const Shape& shape, const Node& node);
   using DeviceOrder = std::array<std::size_t, kFillGpusMax>;
   static std::size_t tightest_devices(const Shape& shape, const Node& node, const FillState& state,
                                       DeviceOrder& order);
-  Best best_share(const Shape& shape, const Node& node, const Ask& ask, const FillState& before);
+  Best best_share(const Shape& shape, const Node& node, const Ask& ask, const Known& known);
 
   GpuView view_;
   FillUp fill_;
   GangRoom room_;
   std::vector<Symbol> models_;  // id of a model: its place here
   std::array<std::int64_t, kFillModelsMax> scarcity_{};  // thousandths per thousandth used
-  std::vector<FillState> known_;  // by node slot: what room_ was last told
+  std::vector<Known> known_;  // by node slot: what room_ was last told
+  Known scratch_;             // for a node that changed since
 };
 
 }  // namespace jogak::core
