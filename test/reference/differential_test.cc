@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The incremental scheduler, the same scheduler scanning every node, and the reference must agree at
-// every step on the feasible nodes, the node and the devices, whatever happened before. Clusters,
-// pods and events are drawn from a seed; JOGAK_SEED and JOGAK_ROUNDS repeat and extend.
+// The incremental scheduler, the same scheduler scanning every node, and the reference must agree
+// at every step on the feasible nodes, the node and the devices, whatever happened before.
+// Clusters, pods and events are drawn from a seed; JOGAK_SEED and JOGAK_ROUNDS repeat and extend.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -38,13 +38,20 @@ using core::testing::Trial;
 void apply(ReferenceScheduler& reference, const Event& event) {
   const core::PodSpec& pod = event.pod;
   switch (event.kind) {
-    case Event::Kind::Node: return reference.set_node(event.node);
-    case Event::Kind::NodeGone: return reference.remove_node(event.node_name);
-    case Event::Kind::Pod: return reference.set_pod(pod);
-    case Event::Kind::PodGone: return reference.remove_pod(pod.ns, pod.name);
-    case Event::Kind::Terminating: return reference.set_terminating(pod.ns, pod.name);
-    case Event::Kind::Nominate: return reference.nominate(pod.ns, pod.name, event.node_name);
-    case Event::Kind::Namespace: return reference.set_namespace(event.name_space);
+    case Event::Kind::Node:
+      return reference.set_node(event.node);
+    case Event::Kind::NodeGone:
+      return reference.remove_node(event.node_name);
+    case Event::Kind::Pod:
+      return reference.set_pod(pod);
+    case Event::Kind::PodGone:
+      return reference.remove_pod(pod.ns, pod.name);
+    case Event::Kind::Terminating:
+      return reference.set_terminating(pod.ns, pod.name);
+    case Event::Kind::Nominate:
+      return reference.nominate(pod.ns, pod.name, event.node_name);
+    case Event::Kind::Namespace:
+      return reference.set_namespace(event.name_space);
   }
 }
 

@@ -21,9 +21,9 @@ using core::NodeSpec;
 namespace {
 
 struct Use {
-  std::int64_t taken = 0;    // of 1000 * memory
+  std::int64_t taken = 0;  // of 1000 * memory
   std::int32_t owners = 0;
-  std::uint32_t slices = 0;  // taken memory slices
+  std::uint32_t slices = 0;             // taken memory slices
   std::vector<std::int32_t> instances;  // by profile, of pods that hold some
 };
 
@@ -161,8 +161,9 @@ std::int32_t instance_places(const GpuRequest& ask, const NodeSpec& node,
   return places;
 }
 
-// Places that instances nobody located may be in: one of the same profile where the layout is fixed;
-// where devices are cut on demand, an instance may lie across as many places as it has slices.
+// Places that instances nobody located may be in: one of the same profile where the layout is
+// fixed; where devices are cut on demand, an instance may lie across as many places as it has
+// slices.
 std::int32_t places_in_doubt(const GpuRequest& ask, const NodeSpec& node,
                              const std::vector<const RefPod*>& on_node) {
   const MigModel* const model = model_of(node);

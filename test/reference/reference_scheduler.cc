@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written from the rules, not from the filters; each rule loops over everything each time.
 #include "test/reference/reference_scheduler.h"
 
 #include <algorithm>
@@ -8,8 +9,8 @@
 namespace jogak::reference {
 
 using core::GpuAsk;
-using core::LabelSelector;
 using core::Labels;
+using core::LabelSelector;
 using core::NodeSelectorTerm;
 using core::NodeSpec;
 using core::PodAffinityTerm;
@@ -145,9 +146,8 @@ void ReferenceScheduler::place(const std::string& ns, const std::string& name,
 std::vector<const NodeSpec*> ReferenceScheduler::nodes_in_order() const {
   std::vector<const NodeSpec*> nodes;
   for (const auto& [name, node] : nodes_) nodes.push_back(&node);  // by name
-  std::stable_sort(nodes.begin(), nodes.end(), [](const NodeSpec* a, const NodeSpec* b) {
-    return a->order < b->order;
-  });
+  std::stable_sort(nodes.begin(), nodes.end(),
+                   [](const NodeSpec* a, const NodeSpec* b) { return a->order < b->order; });
   return nodes;
 }
 
@@ -349,8 +349,7 @@ bool ReferenceScheduler::spread_kept(const RefPod& pod, const NodeSpec& node,
       smallest = count.begin()->second;
       for (const auto& [v, n] : count) smallest = std::min(smallest, n);
     }
-    const std::int64_t self =
-        selector && all_hold(selector->requirements, pod.spec.labels) ? 1 : 0;
+    const std::int64_t self = selector && all_hold(selector->requirements, pod.spec.labels) ? 1 : 0;
     const auto here = count.find(*value);
     if ((here == count.end() ? 0 : here->second) + self - smallest > c->max_skew) return false;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scheduler that is slow and obvious: the rules of Kubernetes and of the device ledger written down
-// once more over plain NodeSpec and PodSpec values, with nothing kept between two questions. It uses
-// no code of filters, engine or cluster state (of the MIG tables only the numbers), so that what it
-// says and what the fast search says are two opinions.
+// A scheduler that is slow and obvious: the rules of Kubernetes and of the device ledger written
+// down once more over plain NodeSpec and PodSpec values, with nothing kept between two questions.
+// It uses no code of filters, engine or cluster state (of the MIG tables only the numbers), so that
+// what it says and what the fast search says are two opinions.
 #pragma once
 
 #include <map>
@@ -80,8 +80,8 @@ bool devices_left(const core::GpuRequest& ask, const core::NodeSpec& node,
 // Once a pod's devices cannot be what was said, they stay unknown until somebody says it again.
 void settle_holds(RefPod& pod, const core::NodeSpec& node);
 
-// The devices a promised seat of a pod that asks for whole ones (or none) is taken to use: the first
-// that fit, nullopt if there are not enough.
+// The devices a promised seat of a pod that asks for whole ones (or none) is taken to use: the
+// first that fit, nullopt if there are not enough.
 std::optional<std::vector<core::GpuHold>> guess_devices(const core::GpuRequest& ask,
                                                         const core::NodeSpec& node,
                                                         const std::vector<const RefPod*>& on_node);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Building a class's index once, following the change log after that, and answering from it.
 #include "core/engine/class_index.h"
 
 #include <algorithm>
@@ -99,8 +100,8 @@ void ClassIndex::sync() {
       view_.shape->has_pod_constraints || cluster_.placed_with_affinity() > 0 || has_rules();
   const bool rules_moved = objects_version_ != cluster_.objects_version() ||
                            labels_version_ != cluster_.labels_version();
-  if (topology_version_ != cluster_.topology_version() ||
-      log_position_ < cluster_.change_begin() || (under_rules && rules_moved)) {
+  if (topology_version_ != cluster_.topology_version() || log_position_ < cluster_.change_begin() ||
+      (under_rules && rules_moved)) {
     rebuild();
     return;
   }

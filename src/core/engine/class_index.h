@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scheduler remembers of one class of pods (equal shape, and equal identity where selectors
-// matter): a verdict and a score per node, kept current from the cluster's change log, and the best
-// node at hand in a tree. Rules that look beyond one node (topology spread, pod affinity) are held as
-// counts per topology value; nodes that share all values such a rule reads form a domain, and each
-// domain has a tree of its own, so that a rule is asked once per domain, not once per node.
+// What the scheduler remembers of one class of pods (equal shape, and equal identity where
+// selectors matter): a verdict and a score per node, kept current from the cluster's change log,
+// and the best node at hand in a tree. Rules that look beyond one node (topology spread, pod
+// affinity) are held as counts per topology value; nodes that share all values such a rule reads
+// form a domain, and each domain has a tree of its own, so that a rule is asked once per domain,
+// not once per node.
 #pragma once
 
 #include <array>
@@ -84,12 +85,12 @@ class ClassIndex {
   PodView view_;
   PodTopologySpreadFilter spread_;
   InterPodAffinityFilter affinity_;
-  bool refused_whole_ = false;     // a PreFilter refused the pod as such
+  bool refused_whole_ = false;  // a PreFilter refused the pod as such
   Plugin refused_by_ = Plugin::None;
-  std::vector<Verdict> static_;    // by node slot
-  std::vector<Verdict> local_;     // by node slot: static, else dynamic
-  std::vector<Place> place_;       // by node slot; only with rules
-  std::vector<Symbol> keys_;       // topology keys the rules read, sorted
+  std::vector<Verdict> static_;  // by node slot
+  std::vector<Verdict> local_;   // by node slot: static, else dynamic
+  std::vector<Place> place_;     // by node slot; only with rules
+  std::vector<Symbol> keys_;     // topology keys the rules read, sorted
   std::vector<Domain> domains_;
   RefusalCounts local_refusals_{};
   std::uint32_t local_feasible_ = 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The tree against a linear search.
 #include "core/engine/max_tree.h"
 
 #include <algorithm>

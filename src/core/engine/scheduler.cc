@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Classes of pods and their indexes, nominated pods, and what the policy is told.
 #include "core/engine/scheduler.h"
 
 #include <algorithm>
@@ -16,8 +17,8 @@ namespace {
 
 constexpr std::uint32_t kAnyIdentity = 0xffffffffU;
 
-// Selectors look at the pod only if it or a placed pod carries pod (anti-)affinity, or it has spread
-// constraints; otherwise pods of every namespace and label set share one class.
+// Selectors look at the pod only if it or a placed pod carries pod (anti-)affinity, or it has
+// spread constraints; otherwise pods of every namespace and label set share one class.
 std::uint64_t class_key(const Cluster& cluster, const PodView& view) {
   const bool matters = view.shape->has_pod_constraints || cluster.placed_with_affinity() > 0;
   const std::uint32_t identity = matters ? view.identity_id.value : kAnyIdentity;
@@ -81,8 +82,9 @@ void Scheduler::Impl::tell_policy() {
 }
 
 void Scheduler::Impl::drop_oldest() {
+  // tidy: unordered-loop: last_use values are distinct, so the order of the table does not show
   auto oldest = classes.begin();
-  // last_use values are distinct, so the order of the table does not show.
+  // tidy: unordered-loop: as above
   for (auto it = classes.begin(); it != classes.end(); ++it) {
     if (it->second.last_use < oldest->second.last_use) oldest = it;
   }
@@ -93,8 +95,9 @@ ClassIndex& Scheduler::Impl::class_for(const PodView& view, std::uint64_t key) {
   auto it = classes.find(key);
   if (it == classes.end()) {
     if (classes.size() >= options.class_limit) drop_oldest();
-    it = classes.emplace(key, Entry{std::make_unique<ClassIndex>(cluster, policy, scratch, view), 0})
-             .first;
+    it =
+        classes.emplace(key, Entry{std::make_unique<ClassIndex>(cluster, policy, scratch, view), 0})
+            .first;
   } else {
     it->second.index->sync();
   }
@@ -257,6 +260,7 @@ std::vector<std::uint32_t> Scheduler::refusals(PodId pod) {
 
 std::size_t Scheduler::cache_bytes() const {
   std::size_t sum = 0;
+  // tidy: unordered-loop: a sum
   for (const auto& [key, entry] : impl_->classes) sum += entry.index->bytes();
   return sum;
 }

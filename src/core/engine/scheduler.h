@@ -16,12 +16,12 @@ namespace jogak::core {
 
 struct Decision {
   PodId pod;
-  NodeId node;                    // kNoNode: fits nowhere now
-  std::vector<GpuHold> holds;     // devices on the node, ascending
+  NodeId node;                 // kNoNode: fits nowhere now
+  std::vector<GpuHold> holds;  // devices on the node, ascending
   std::int64_t score = 0;
   // What the search saw, over all live nodes.
   std::uint32_t feasible_nodes = 0;
-  std::uint64_t class_key = 0;    // pods with equal keys get equal verdicts
+  std::uint64_t class_key = 0;  // pods with equal keys get equal verdicts
 };
 
 struct SchedulerOptions {
@@ -42,8 +42,8 @@ class Scheduler {
   // Books the decision. It must have been made since the last change of its node (checked as far as
   // resources and devices go).
   void accept(const Decision& decision);
-  // How many live nodes each filter refuses for this pod's class, indexed by Plugin. As fresh as the
-  // last decide() for the class.
+  // How many live nodes each filter refuses for this pod's class, indexed by Plugin. As fresh as
+  // the last decide() for the class.
   std::vector<std::uint32_t> refusals(PodId pod);
   std::size_t cache_bytes() const;
 

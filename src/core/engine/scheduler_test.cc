@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decisions from remembered verdicts: each case is something that may change behind the memory's back.
+// Decisions from remembered verdicts: each case is something that may change behind the memory's
+// back.
 #include "core/engine/scheduler.h"
 
 #include <memory>
@@ -105,8 +106,8 @@ TEST_F(SchedulerTest, AntiAffinityOfPlacedPodsComesAndGoes) {
   EXPECT_EQ(where(plain), "n1");
 }
 
-// The guard's node has no rack at first: its term counts nobody, and the class is under no rule. Once
-// a guard stands in a rack the class must be asked per rack, not as one domain.
+// The guard's node has no rack at first: its term counts nobody, and the class is under no rule.
+// Once a guard stands in a rack the class must be asked per rack, not as one domain.
 TEST_F(SchedulerTest, TermThatCountedNobodyBeginsToCount) {
   add(cluster_, NodeBuilder("n0"));
   add(cluster_, NodeBuilder("n1").label("rack", "r1"));
@@ -114,7 +115,8 @@ TEST_F(SchedulerTest, TermThatCountedNobodyBeginsToCount) {
   PodBuilder guard("guard");
   guard.shape().required_anti_affinity = {term("rack", "x")};
   add(cluster_, PodBuilder(guard).on("n0"));
-  const PodBuilder plain = PodBuilder("p").label("app", "x").node_affinity({testing::exists("rack")});
+  const PodBuilder plain =
+      PodBuilder("p").label("app", "x").node_affinity({testing::exists("rack")});
   EXPECT_EQ(where(plain), "n1");
   PodBuilder second = guard;
   second.spec().name = "guard2";

@@ -17,7 +17,9 @@ std::uint64_t name_key(std::string_view ns, std::string_view name) {
 
 // How many log entries are kept: a reader further behind starts over, which costs it one look at
 // every node, so the log need not be much longer than that.
-std::size_t log_limit(std::size_t node_slots) { return std::max<std::size_t>(65536, 2 * node_slots); }
+std::size_t log_limit(std::size_t node_slots) {
+  return std::max<std::size_t>(65536, 2 * node_slots);
+}
 
 }  // namespace
 
@@ -63,12 +65,13 @@ Result<NodeId> Cluster::upsert_node(const NodeSpec& spec) {
 }
 
 void Cluster::note_over(Node& node, bool observed) {
-  const bool over =
-      node.cpu_requested > node.cpu_allocatable || node.memory_requested > node.memory_allocatable ||
-      node.storage_requested > node.storage_allocatable ||
-      node.pod_count() > node.pods_allocatable ||
-      std::ranges::any_of(node.scalars,
-                          [](const ScalarAmount& s) { return s.requested > s.allocatable; });
+  const bool over = node.cpu_requested > node.cpu_allocatable ||
+                    node.memory_requested > node.memory_allocatable ||
+                    node.storage_requested > node.storage_allocatable ||
+                    node.pod_count() > node.pods_allocatable ||
+                    std::ranges::any_of(node.scalars, [](const ScalarAmount& s) {
+                      return s.requested > s.allocatable;
+                    });
   node.observed_over = over && (observed || node.observed_over);
 }
 
@@ -183,8 +186,8 @@ PodId Cluster::add_pending(std::string_view name, std::string_view uid, ShapeId 
 Result<PodId> Cluster::upsert_pod(const PodSpec& spec) {
   JOGAK_TRY_VOID(check_pod(spec));
   if (const auto old = find_pod(spec.ns, spec.name)) remove_pod(*old);
-  const IdentityId identity = intern_identity(
-      {spec.ns, spec.labels, spec.owner_kind, spec.owner_name});
+  const IdentityId identity =
+      intern_identity({spec.ns, spec.labels, spec.owner_kind, spec.owner_name});
   const PodId id = add_pending(spec.name, spec.uid, intern_shape(spec.shape), identity);
   Pod& pod = pods_[id.value];
   pod.terminating = spec.terminating;

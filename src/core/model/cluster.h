@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster state: the one owner of nodes, pods and the device ledger. It changes only through the
-// calls below, which a driver makes for each event; a scheduling decision reads it and tries moves in
-// a transaction that is rolled back or kept.
+// The cluster state: the one owner of nodes, pods and the device ledger. It changes only through
+// the calls below, which a driver makes for each event; a scheduling decision reads it and tries
+// moves in a transaction that is rolled back or kept.
 //
 //   pod:   (unknown) --add--> Pending --place--> Placed --unplace--> Pending --remove--> (unknown)
 //                        \---- add with bound_node ---^        bound to an unknown node: Orphan
@@ -33,9 +33,9 @@ namespace jogak::core {
 // One line of the change log, so that caches follow what changed instead of re-reading the cluster.
 struct Change {
   NodeId node;
-  PodId pod;             // valid: this pod was placed (+1) on or taken (-1) from the node
+  PodId pod;               // valid: this pod was placed (+1) on or taken (-1) from the node
   std::int32_t delta = 0;  // 0: the node itself changed (facts, liveness)
-  ShapeId shape;         // of the pod
+  ShapeId shape;           // of the pod
   IdentityId identity;
   bool terminating = false;
 };
@@ -73,35 +73,40 @@ class Cluster {
   Result<NodeId> upsert_node(const NodeSpec& spec);
   // Pods still placed there become orphans: they hold nothing until the node or their end is seen.
   void remove_node(NodeId node);
-  // Adds a pod or replaces the one with this uid. A pod with bound_node is placed there at once, also
-  // over the node's capacity: what is observed is never refused. Holds that cannot be (a GPU the node
-  // lacks, another number than asked for) make the pod's devices unknown. Errors: Invalid (empty
-  // name, negative numbers, a request that overflows).
+  // Adds a pod or replaces the one with this uid. A pod with bound_node is placed there at once,
+  // also over the node's capacity: what is observed is never refused. Holds that cannot be (a GPU
+  // the node lacks, another number than asked for) make the pod's devices unknown. Errors: Invalid
+  // (empty name, negative numbers, a request that overflows).
   Result<PodId> upsert_pod(const PodSpec& spec);
   // Fast path of the above for a pending pod whose shape and identity are already interned.
-  PodId add_pending(std::string_view name, std::string_view uid, ShapeId shape, IdentityId identity);
+  PodId add_pending(std::string_view name, std::string_view uid, ShapeId shape,
+                    IdentityId identity);
   void remove_pod(PodId pod);
   void set_terminating(PodId pod);
   // Kubernetes objects that only filters read. Every change bumps objects_version().
-  Objects& mutable_objects() { ++objects_version_; return objects_; }
+  Objects& mutable_objects() {
+    ++objects_version_;
+    return objects_;
+  }
 
   // ---- moves (also used inside transactions) ----
-  // Books the pod on the node. `holds` names its devices (empty if it asks for none); every hold must
-  // be legal (checked), requests may overbook only where the pod is observed as bound.
+  // Books the pod on the node. `holds` names its devices (empty if it asks for none); every hold
+  // must be legal (checked), requests may overbook only where the pod is observed as bound.
   void place(PodId pod, NodeId node, std::span<const GpuHold> holds);
   // As place() for a pod whose devices nobody knows: that many of the node's count as busy.
   void place_unknown(PodId pod, NodeId node);
-  // Inside a transaction: puts a pod back where unplace() took it from, devices as they were. What was
-  // observed there need not be legal (a device may have turned unhealthy), so nothing is checked.
+  // Inside a transaction: puts a pod back where unplace() took it from, devices as they were. What
+  // was observed there need not be legal (a device may have turned unhealthy), so nothing is
+  // checked.
   void place_back(PodId pod, NodeId node, std::span<const GpuHold> holds, bool holds_known);
   void unplace(PodId pod);
   // kNoNode clears. Does not book anything.
   void nominate(PodId pod, NodeId node);
 
   // ---- transactions ----
-  // Moves after checkpoint() are undone in reverse by rollback_to(); contents, including versions and
-  // the order of Node::pods, are then exactly as before. Rolling back ends the checkpoint and all
-  // later ones. Events are not allowed while a transaction is open.
+  // Moves after checkpoint() are undone in reverse by rollback_to(); contents, including versions
+  // and the order of Node::pods, are then exactly as before. Rolling back ends the checkpoint and
+  // all later ones. Events are not allowed while a transaction is open.
   using Checkpoint = std::size_t;
   Checkpoint checkpoint();
   void rollback_to(Checkpoint mark);
@@ -133,7 +138,9 @@ class Cluster {
   const Shape& shape(ShapeId id) const { return shapes_[id.value]; }
   const Shape& shape_of(PodId id) const { return shapes_[pods_[id.value].shape.value]; }
   const Identity& identity(IdentityId id) const { return identities_[id.value]; }
-  const Identity& identity_of(PodId id) const { return identities_[pods_[id.value].identity.value]; }
+  const Identity& identity_of(PodId id) const {
+    return identities_[pods_[id.value].identity.value];
+  }
   std::size_t shape_count() const { return shapes_.size(); }
   // Pods with a nomination, in id order. Few.
   std::span<const PodId> nominated_pods() const { return nominated_; }
@@ -158,13 +165,15 @@ class Cluster {
   }
   // Bumps when node_order() or the set of nodes changed.
   std::uint64_t topology_version() const { return topology_version_; }
-  // Bumps when labels or taints of a node that was known already changed: what topology rules count by.
+  // Bumps when labels or taints of a node that was known already changed: what topology rules count
+  // by.
   std::uint64_t labels_version() const { return labels_version_; }
-  // Bumps when what a node that was known already has to give changed: amounts, devices, their health.
+  // Bumps when what a node that was known already has to give changed: amounts, devices, their
+  // health.
   std::uint64_t capacity_version() const { return capacity_version_; }
 
-  // Digest of all nodes, pods, holds and usage, without regard to the order of events. Objects are not
-  // in it.
+  // Digest of all nodes, pods, holds and usage, without regard to the order of events. Objects are
+  // not in it.
   std::uint64_t digest() const;
   // Recomputes every node's usage and device ledger from the pods alone and compares; the first
   // difference as text, empty if none. Shares no code with place/unplace.

@@ -48,7 +48,7 @@ void place_somehow(Cluster& cluster, Policy& policy, PodId pod, NodeId node) {
 }
 
 TEST(ClusterProperty, UsageIsTheSumOverPodsAfterEveryEvent) {
-  const Trial trial = Trial::from_env(150);
+  const Trial trial = Trial::from_env(1000);
   for (std::uint64_t round = 0; round < trial.rounds; ++round) {
     RandomWorld world(trial.seed_of(round));
     const auto policy = std::move(make_policy("random", round)).value();
@@ -132,7 +132,7 @@ class RandomMoves {
 };
 
 TEST(ClusterProperty, RollbackRestoresEverything) {
-  const Trial trial = Trial::from_env(120);
+  const Trial trial = Trial::from_env(800);
   for (std::uint64_t round = 0; round < trial.rounds; ++round) {
     RandomWorld world(trial.seed_of(round));
     const auto policy = std::move(make_policy("random", round)).value();
@@ -154,7 +154,7 @@ TEST(ClusterProperty, RollbackRestoresEverything) {
 
 // One event for each node, each pod, in any order: what became known is the same.
 TEST(ClusterProperty, OrderOfIndependentEventsDoesNotShow) {
-  const Trial trial = Trial::from_env(200);
+  const Trial trial = Trial::from_env(1000);
   for (std::uint64_t round = 0; round < trial.rounds; ++round) {
     RandomWorld world(trial.seed_of(round));
     std::vector<Event> events = world.start();
@@ -181,7 +181,7 @@ TEST(ClusterProperty, OrderOfIndependentEventsDoesNotShow) {
 // Telling everything again, as a relist does, gives what a restart would give; once more changes
 // nothing. (Before, a device that vanished and came back may have left its holder unknown.)
 TEST(ClusterProperty, ARelistEqualsARestart) {
-  const Trial trial = Trial::from_env(100);
+  const Trial trial = Trial::from_env(600);
   for (std::uint64_t round = 0; round < trial.rounds; ++round) {
     RandomWorld world(trial.seed_of(round));
     Cluster cluster;

@@ -197,8 +197,8 @@ TEST(Cluster, PodMadeAgainUnderItsNameReplacesTheOldOne) {
   EXPECT_EQ(node(cluster, "n1").cpu_requested, 0);
   EXPECT_EQ(pod(cluster, "p").state, PodState::Pending);
   EXPECT_EQ(pod(cluster, "p").uid, "2");
-  const auto live = std::ranges::count_if(
-      cluster.pods(), [](const Pod& p) { return p.state != PodState::Gone; });
+  const auto live =
+      std::ranges::count_if(cluster.pods(), [](const Pod& p) { return p.state != PodState::Gone; });
   EXPECT_EQ(live, 1);
 }
 
@@ -292,7 +292,8 @@ TEST(Cluster, RollbackRestoresVersionsAndOrder) {
   Cluster cluster;
   const NodeId n1 = add(cluster, NodeBuilder("n1"));
   std::vector<PodId> pods;
-  for (const char* name : {"a", "b", "c", "d"}) pods.push_back(add(cluster, PodBuilder(name).on("n1")));
+  for (const char* name : {"a", "b", "c", "d"})
+    pods.push_back(add(cluster, PodBuilder(name).on("n1")));
   const std::vector<PodId> order = cluster.node(n1).pods;
   const std::uint64_t version = cluster.node(n1).version;
   const std::uint64_t digest = cluster.digest();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ledger: what a placed pod takes from its node and devices, booked and taken back by the same
 // lines with opposite sign, and a recount from the pods alone that shares none of them.
-#include <algorithm>
 #include <fmt/core.h>
+#include <algorithm>
 
 #include "base/check.h"
 #include "core/model/cluster.h"
@@ -19,9 +19,9 @@ const MigProfile* asked_profile(const Gpu& gpu, const Shape& shape) {
   return &mig_models()[gpu.mig_model].profiles[static_cast<std::size_t>(profile)];
 }
 
-// Memory slices of a partitioned device that the hold takes. Pods and nodes report separately, so an
-// observed hold may not be what the device looks like now (partitioning was switched, the profile is
-// another model's): then nobody knows which slices, and all count as taken.
+// Memory slices of a partitioned device that the hold takes. Pods and nodes report separately, so
+// an observed hold may not be what the device looks like now (partitioning was switched, the
+// profile is another model's): then nobody knows which slices, and all count as taken.
 std::uint16_t hold_mask(const Gpu& gpu, const Shape& shape, const GpuHold& hold) {
   if (!gpu.mig_enabled || gpu.mig_model == 0xff) return 0;
   const std::int32_t slices = mig_models()[gpu.mig_model].slices;
@@ -34,11 +34,16 @@ std::uint16_t hold_mask(const Gpu& gpu, const Shape& shape, const GpuHold& hold)
 
 std::int64_t hold_units(const Gpu& gpu, GpuAsk kind, const GpuHold& hold) {
   switch (kind) {
-    case GpuAsk::Whole: return gpu.capacity_units;
-    case GpuAsk::ShareMilli: return hold.amount * gpu.units_per_milli();
-    case GpuAsk::ShareMib: return std::int64_t{hold.amount} * 1000;
-    case GpuAsk::Mig: return gpu.mig_enabled ? 0 : gpu.capacity_units;  // as in hold_mask
-    case GpuAsk::None: return 0;
+    case GpuAsk::Whole:
+      return gpu.capacity_units;
+    case GpuAsk::ShareMilli:
+      return hold.amount * gpu.units_per_milli();
+    case GpuAsk::ShareMib:
+      return std::int64_t{hold.amount} * 1000;
+    case GpuAsk::Mig:
+      return gpu.mig_enabled ? 0 : gpu.capacity_units;  // as in hold_mask
+    case GpuAsk::None:
+      return 0;
   }
   return 0;
 }
@@ -87,9 +92,9 @@ void Cluster::book_devices(const Pod& pod, Node& node, int sign) {
     gpu.free_units -= sign * hold_units(gpu, kind, hold);
     if (!gpu.mig_enabled) continue;
     // Observed holds may overlap (a faulty report): a slice stays used while anyone claims it.
-    gpu.mig_used_mask = sign > 0 ? static_cast<std::uint16_t>(gpu.mig_used_mask |
-                                                              hold_mask(gpu, shape, hold))
-                                 : claimed_slices(node, hold.gpu);
+    gpu.mig_used_mask =
+        sign > 0 ? static_cast<std::uint16_t>(gpu.mig_used_mask | hold_mask(gpu, shape, hold))
+                 : claimed_slices(node, hold.gpu);
   }
 }
 
@@ -225,7 +230,10 @@ std::uint64_t Cluster::pod_digest(const Pod& pod) const {
   d.add(identity.owner_kind).add(identity.owner_name).add(identity.labels.size());
   for (const auto& [key, value] : identity.labels) d.add(key).add(value);
   d.add(pod.state).add(pod.terminating).add(pod.preemption_victim);
-  d.add(pod.holds_known).add(pod.start_time).add(text(pod.orphan_node));
+  // Where a node only counts its devices there is nothing to know.
+  const bool only_counted =
+      pod.node.valid() && nodes_[pod.node.value].gpus.empty() && pod.holds.empty();
+  d.add(pod.holds_known || only_counted).add(pod.start_time).add(text(pod.orphan_node));
   d.add(pod.node.valid() ? text(nodes_[pod.node.value].name) : std::string_view{});
   d.add(pod.nominated.valid() ? text(nodes_[pod.nominated.value].name) : std::string_view{});
   for (const GpuHold& h : pod.holds) d.add(h.gpu).add(h.amount).add(h.mig_start);
@@ -313,8 +321,10 @@ std::string compare(const Recounted& sum, const Node& node, std::string_view nam
     const Gpu& gpu = node.gpus[g];
     d = differs(fmt::format("units of device {}", g), gpu.capacity_units - gpu.free_units,
                 sum.taken[g]);
-    if (d.empty()) d = differs(fmt::format("owners of device {}", g), gpu.owner_count, sum.owners[g]);
-    if (d.empty()) d = differs(fmt::format("slices of device {}", g), gpu.mig_used_mask, sum.slices[g]);
+    if (d.empty())
+      d = differs(fmt::format("owners of device {}", g), gpu.owner_count, sum.owners[g]);
+    if (d.empty())
+      d = differs(fmt::format("slices of device {}", g), gpu.mig_used_mask, sum.slices[g]);
   }
   return d;
 }
@@ -334,10 +344,14 @@ std::string Cluster::recount() const {
     Recounted& sum = sums[pod.node.value];
     const Shape& shape = shapes_[pod.shape.value];
     for (const auto& [name, amount] : shape.spec.requests) {
-      if (name == "cpu") sum.cpu += amount;
-      else if (name == "memory") sum.memory += amount;
-      else if (name == "ephemeral-storage") sum.storage += amount;
-      else if (name != "pods" && amount != 0) sum.scalars[find_scalar(name)->value] += amount;
+      if (name == "cpu")
+        sum.cpu += amount;
+      else if (name == "memory")
+        sum.memory += amount;
+      else if (name == "ephemeral-storage")
+        sum.storage += amount;
+      else if (name != "pods" && amount != 0)
+        sum.scalars[find_scalar(name)->value] += amount;
     }
     sum.cpu_nonzero += shape.spec.nonzero_cpu;
     sum.memory_nonzero += shape.spec.nonzero_memory;
@@ -360,7 +374,7 @@ std::size_t Cluster::memory_bytes() const {
     sum += bytes(n.labels) + bytes(n.taints) + bytes(n.scalars) + bytes(n.pods) + bytes(n.ports) +
            bytes(n.images) + bytes(n.features) + bytes(n.gpus) + bytes(n.mig_slots);
   }
-  constexpr std::size_t kInline = 15;  // characters a std::string keeps in itself
+  constexpr std::size_t kInline = 15;    // characters a std::string keeps in itself
   constexpr std::size_t kMapEntry = 40;  // hash node with its allocation header
   for (const Pod& p : pods_) {
     sum += bytes(p.holds) + kMapEntry;

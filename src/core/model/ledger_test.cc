@@ -168,7 +168,7 @@ TEST_F(Ledger, MemoryOfADeviceChangesUnderAShare) {
   ASSERT_TRUE(run(PodBuilder("half").gpu_milli(500)));
   ASSERT_TRUE(run(PodBuilder("mib").gpu_mib(6000)));
   EXPECT_EQ(gpu("n1", 0).free_units, (16000 - 8000 - 6000) * 1000);
-  add(cluster_, NodeBuilder("n1").gpus(kT4, 1, 10000));  // ECC switched, say
+  add(cluster_, NodeBuilder("n1").gpus(kT4, 1, 10000));              // ECC switched, say
   EXPECT_EQ(gpu("n1", 0).free_units, (10000 - 5000 - 6000) * 1000);  // over by 1000 MiB
   EXPECT_EQ(gpu("n1", 0).free_milli(), 0);
   EXPECT_EQ(run(PodBuilder("tiny").gpu_mib(1)), std::nullopt);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node is, as opposed to what is on it: checking and taking over a NodeSpec, and the checks of
-// a PodSpec that guard the ledger.
+// What a node is, as opposed to what is on it: checking and taking over a NodeSpec, and the checks
+// of a PodSpec that guard the ledger.
 #include <algorithm>
 #include <utility>
 
@@ -229,7 +229,8 @@ void Cluster::set_node_images(Node& node, const NodeSpec& spec) {
       const Symbol symbol = symbols_.intern(name);
       auto it = image_by_name_.find(symbol.value);
       if (it == image_by_name_.end()) {
-        it = image_by_name_.emplace(symbol.value, ImageId{static_cast<std::uint32_t>(images_.size())})
+        it = image_by_name_
+                 .emplace(symbol.value, ImageId{static_cast<std::uint32_t>(images_.size())})
                  .first;
         images_.push_back({symbol, image.size_bytes, 0});
       }

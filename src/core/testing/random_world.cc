@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Draws are made one statement each: the order within one argument list is the compiler's.
 #include "core/testing/random_world.h"
 
 #include <algorithm>
@@ -112,7 +113,20 @@ NodeSpec RandomWorld::node(std::int32_t index) {
   if (rng_.chance(1, 3)) builder.image("registry.example/app:1", 300 * kMib);
   if (rng_.chance(1, 4)) builder.order(static_cast<std::int32_t>(rng_.between(-1, 2)));
   if (has_.devices && rng_.chance(3, 4)) add_devices(builder.spec());
+  if (options_.as_kubernetes) limit_to_kubernetes(builder.spec());
   return builder.spec();
+}
+
+void RandomWorld::limit_to_kubernetes(NodeSpec& node) const {
+  node.order = 0;
+  if (!node.gpu_model.empty()) set_entry(node.labels, "nvidia.com/gpu.product", node.gpu_model);
+}
+
+void RandomWorld::limit_to_kubernetes(PodSpec& pod) const {
+  pod.shape.node_name.clear();
+  pod.shape.required_features.clear();
+  if (pod.shape.images.empty()) pod.shape.images.emplace_back("registry.example/app:2");
+  if (pod.shape.gpu.mig_profile == "9g.900gb") pod.shape.gpu.mig_profile = "1g.5gb";
 }
 
 void RandomWorld::add_devices(NodeSpec& node) {
@@ -162,6 +176,7 @@ PodSpec RandomWorld::pod(std::int32_t index) {
   add_node_rules(builder.shape());
   add_pod_rules(builder.shape());
   builder.spec().uid = fmt::format("uid-{}-{}", index, rng_.below(1000));
+  if (options_.as_kubernetes) limit_to_kubernetes(builder.spec());
   return builder.spec();
 }
 
@@ -188,12 +203,18 @@ void RandomWorld::ask_devices(PodSpec& pod) {
 
 Requirement RandomWorld::node_requirement() {
   switch (rng_.below(6)) {
-    case 0: return in("disk", {pick({"ssd", "hdd"})});
-    case 1: return not_in("disk", {pick({"ssd", "hdd"})});
-    case 2: return exists("rack");
-    case 3: return absent("rack");
-    case 4: return greater("cores", pick({"3", "4", "15", "lots"}));
-    default: return less("cores", pick({"5", "16", "17"}));
+    case 0:
+      return in("disk", {pick({"ssd", "hdd"})});
+    case 1:
+      return not_in("disk", {pick({"ssd", "hdd"})});
+    case 2:
+      return exists("rack");
+    case 3:
+      return absent("rack");
+    case 4:
+      return greater("cores", pick({"3", "4", "15", "lots"}));
+    default:
+      return less("cores", pick({"5", "16", "17"}));
   }
 }
 
@@ -224,8 +245,8 @@ void RandomWorld::add_node_rules(PodShape& shape) {
   }
   if (rng_.chance(1, 30)) shape.node_name = node_name();
   if (has_.preferences && rng_.chance(1, 4)) {
-    shape.preferred_node.push_back({static_cast<std::int32_t>(rng_.between(1, 100)),
-                                    {{node_requirement()}, {}}});
+    shape.preferred_node.push_back(
+        {static_cast<std::int32_t>(rng_.between(1, 100)), {{node_requirement()}, {}}});
   }
 }
 
@@ -241,7 +262,8 @@ LabelSelector RandomWorld::pod_selector() {
 PodAffinityTerm RandomWorld::affinity_term() {
   PodAffinityTerm term;
   if (!rng_.chance(1, 12)) term.selector = pod_selector();
-  term.topology_key = pick({"topology.kubernetes.io/zone", "rack", "kubernetes.io/hostname", "none"});
+  term.topology_key =
+      pick({"topology.kubernetes.io/zone", "rack", "kubernetes.io/hostname", "none"});
   if (!has_.namespaces) return term;
   if (rng_.chance(1, 3)) term.namespaces.push_back(pick({"default", "team0", "team1"}));
   if (rng_.chance(1, 3)) {
@@ -312,7 +334,10 @@ NamespaceSpec RandomWorld::name_space(std::int32_t index) {
 std::vector<Event> RandomWorld::start() {
   std::vector<Event> events;
   for (std::int32_t i = 0; i < 2; ++i) {
-    events.push_back({.kind = Event::Kind::Namespace, .node = {}, .pod = {}, .node_name = {},
+    events.push_back({.kind = Event::Kind::Namespace,
+                      .node = {},
+                      .pod = {},
+                      .node_name = {},
                       .name_space = name_space(i)});
   }
   for (std::int32_t i = 0; i < options_.nodes; ++i) {
@@ -327,13 +352,13 @@ Event RandomWorld::event() {
   constexpr std::int64_t kWeights[] = {4, 1, 12, 4, 2, 2, 1};  // by Kind
   Event event;
   event.kind = static_cast<Event::Kind>(rng_.weighted(kWeights));
-  const auto index = static_cast<std::int32_t>(
-      rng_.below(static_cast<std::uint64_t>(options_.pods)));
+  const auto index =
+      static_cast<std::int32_t>(rng_.below(static_cast<std::uint64_t>(options_.pods)));
   event.pod = pod(index);
   event.node_name = node_name();
   if (event.kind == Event::Kind::Node) {
-    event.node = node(static_cast<std::int32_t>(
-        rng_.below(static_cast<std::uint64_t>(options_.nodes))));
+    event.node =
+        node(static_cast<std::int32_t>(rng_.below(static_cast<std::uint64_t>(options_.nodes))));
   } else if (event.kind == Event::Kind::Pod) {
     if (rng_.chance(1, 2)) bind(event.pod);
     if (rng_.chance(1, 10)) event.pod.terminating = true;

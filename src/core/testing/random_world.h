@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random small clusters and what happens to them, for property and differential tests. Few names and
-// small numbers, so that taints, selectors, ports, devices and topology rules meet often. Each world
-// first draws which kinds of rule it has at all: rare ones then come in dense combinations.
+// Random small clusters and what happens to them, for property and differential tests. Few names
+// and small numbers, so that taints, selectors, ports, devices and topology rules meet often. Each
+// world first draws which kinds of rule it has at all: rare ones then come in dense combinations.
 #pragma once
 
 #include <cstdint>
@@ -27,20 +27,22 @@ struct Trial {
 struct Event {
   enum class Kind : std::uint8_t { Node, NodeGone, Pod, PodGone, Terminating, Nominate, Namespace };
   Kind kind = Kind::Node;
-  NodeSpec node;            // Node
-  PodSpec pod;              // Pod; of the others ns and name count
-  std::string node_name;    // NodeGone, Nominate (empty: clears)
-  NamespaceSpec name_space; // Namespace
+  NodeSpec node;             // Node
+  PodSpec pod;               // Pod; of the others ns and name count
+  std::string node_name;     // NodeGone, Nominate (empty: clears)
+  NamespaceSpec name_space;  // Namespace
 };
 
-// What the event names and the cluster does not know is left out: late and doubled events are normal.
+// What the event names and the cluster does not know is left out: late and doubled events are
+// normal.
 void apply(Cluster& cluster, const Event& event);
 
 struct WorldOptions {
-  std::int32_t nodes = 6;      // names n0 .. n<nodes-1>
-  std::int32_t pods = 24;      // names p0 .. p<pods-1>
-  bool exact_holds = false;    // bound pods report legal devices or none at all
+  std::int32_t nodes = 6;    // names n0 .. n<nodes-1>
+  std::int32_t pods = 24;    // names p0 .. p<pods-1>
+  bool exact_holds = false;  // bound pods report legal devices or none at all
   bool mig = true;
+  bool as_kubernetes = false;  // only what Kubernetes objects can say
 };
 
 class RandomWorld {
@@ -52,7 +54,7 @@ class RandomWorld {
   // Binds the pod to a node, which may be unknown, with devices that may be unknown or impossible.
   void bind(PodSpec& pod);
   NamespaceSpec name_space(std::int32_t index);
-  Event event();  // any kind
+  Event event();               // any kind
   std::vector<Event> start();  // namespaces and nodes
 
   Rng& rng() { return rng_; }
@@ -60,10 +62,12 @@ class RandomWorld {
 
  private:
   struct Kinds {  // what this world has
-    bool taints, selectors, ports, scalars, devices, shares, mig, spread, affinity, anti, priorities,
-        features, gates, preferences, namespaces;
+    bool taints, selectors, ports, scalars, devices, shares, mig, spread, affinity, anti,
+        priorities, features, gates, preferences, namespaces;
   };
   std::string pick(std::initializer_list<const char*> from);
+  void limit_to_kubernetes(NodeSpec& node) const;
+  void limit_to_kubernetes(PodSpec& pod) const;
   void add_devices(NodeSpec& node);
   void ask_devices(PodSpec& pod);
   void add_node_rules(PodShape& shape);
