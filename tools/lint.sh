@@ -5,7 +5,7 @@
 # usage: tools/lint.sh [--fix | --all | --ci] [FILES...]
 #   --fix  rewrite to .clang-format instead of checking (changed files, or FILES; --fix --all)
 #   --all  every file of src, test and bench
-#   --ci   every file's format, clang-tidy on every .cc outside tests, every header alone
+#   --ci   --all, and every header compiled alone
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -54,15 +54,7 @@ fi
 
 # clang-tidy wants compile commands: those of the dev build, which a bench is not part of.
 cmake --preset dev > /dev/null
-if [ "$mode" = ci ]; then
-  pattern='^src/.*\.cc$'
-  exclude='_test\.cc$|/testing/'
-else
-  pattern='^(src|test)/.*\.cc$'
-  exclude='^$'
-fi
-mapfile -t sources < <(
-  printf '%s\n' "${files[@]}" | grep -E "$pattern" | grep -vE "$exclude" || true)
+mapfile -t sources < <(printf '%s\n' "${files[@]}" | grep -E '^(src|test)/.*\.cc$' || true)
 if [ ${#sources[@]} -gt 0 ]; then
   echo "lint: clang-tidy on ${#sources[@]} files, $jobs at a time"
   printf '%s\0' "${sources[@]}" |
