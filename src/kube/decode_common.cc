@@ -106,6 +106,7 @@ std::int64_t read_quantity_milli(const Json& json) {
 Resources read_resources(const Json& json) {
   Resources result;
   json.each_field([&result](std::string_view name, const Json& value) {
+    if (name.empty()) value.complain("is a resource without a name; use e.g. \"cpu\"");
     result.emplace_back(name, name == "cpu" ? read_quantity_milli(value) : read_quantity(value));
   });
   sort_map(result);

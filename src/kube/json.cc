@@ -32,7 +32,7 @@ std::string_view type_name(simdjson::dom::element_type type) {
 }
 
 bool is_plain_key(std::string_view key) {
-  return std::ranges::all_of(key, [](char c) {
+  return !key.empty() && std::ranges::all_of(key, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '_';
   });
@@ -40,13 +40,14 @@ bool is_plain_key(std::string_view key) {
 
 }  // namespace
 
-Json Json::child(std::string_view key, std::uint32_t index, simdjson::dom::element element) const {
+Json Json::child(std::string_view key, std::uint32_t index, bool is_item,
+                 simdjson::dom::element element) const {
   Json result;
   result.context_ = context_;
   result.element_ = element;
   result.frame_ = static_cast<std::uint32_t>(context_->frames_.size());
   result.present_ = true;
-  context_->frames_.push_back({.parent = frame_, .index = index, .key = key});
+  context_->frames_.push_back({.parent = frame_, .index = index, .key = key, .is_item = is_item});
   return result;
 }
 
@@ -55,7 +56,7 @@ Json Json::operator[](std::string_view key) const {
   simdjson::dom::object object;
   const bool found = fields(object) && object.at_key(key).get(element) == simdjson::SUCCESS;
   // An absent value keeps its place too, so that "is required" can name it.
-  Json result = child(key, 0, element);
+  Json result = child(key, 0, false, element);
   result.present_ = found && !element.is_null();
   return result;
 }
@@ -133,7 +134,7 @@ std::string Json::path() const {
   std::string result;
   for (std::uint32_t frame = frame_; frame != 0;) {
     const JsonContext::Frame& at = context_->frames_[frame];
-    std::string step = at.key.empty()         ? fmt::format("[{}]", at.index)
+    std::string step = at.is_item             ? fmt::format("[{}]", at.index)
                        : is_plain_key(at.key) ? fmt::format(".{}", at.key)
                                               : fmt::format("[\"{}\"]", at.key);
     result.insert(0, step);

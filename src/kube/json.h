@@ -37,7 +37,8 @@ class JsonContext {
   struct Frame {
     std::uint32_t parent = 0;
     std::uint32_t index = 0;
-    std::string_view key;  // empty: an item of a list
+    std::string_view key;
+    bool is_item = false;  // of a list, at `index`
   };
   std::string problem_;
   std::vector<Frame> frames_ = {{}};  // [0]: the document
@@ -71,14 +72,14 @@ class Json {
     simdjson::dom::array array;
     if (!list(array)) return;
     std::uint32_t i = 0;
-    for (const simdjson::dom::element item : array) fn(child({}, i++, item));
+    for (const simdjson::dom::element item : array) fn(child({}, i++, true, item));
   }
   template <class Fn>
   void each_field(Fn fn) const {
     simdjson::dom::object object;
     if (!fields(object)) return;
     for (const auto field : object) {
-      if (!field.value.is_null()) fn(field.key, child(field.key, 0, field.value));
+      if (!field.value.is_null()) fn(field.key, child(field.key, 0, false, field.value));
     }
   }
   std::vector<std::string> texts() const {
@@ -93,7 +94,8 @@ class Json {
 
  private:
   Json() = default;
-  Json child(std::string_view key, std::uint32_t index, simdjson::dom::element element) const;
+  Json child(std::string_view key, std::uint32_t index, bool is_item,
+             simdjson::dom::element element) const;
   bool list(simdjson::dom::array& out) const;
   bool fields(simdjson::dom::object& out) const;
   void complain_type(std::string_view wanted) const;
