@@ -69,7 +69,10 @@ TEST(Explain, SaysWhyNowhere) {
   EXPECT_EQ(explain_text(cluster, explanation, {}),
             R"(pod      team-a/x
 verdict  would stay pending
-message  0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated taint(s). no new claims to deallocate, preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, 1 Preemption is not helpful for scheduling.
+message  0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had untolerated )"
+            R"(taint(s). no new claims to deallocate, preemption: 0/2 nodes are available: 1 No )"
+            R"(preemption victims found for incoming pod, 1 Preemption is not helpful for )"
+            R"(scheduling.
 
 ASKS FOR           MOST FREE  ON
 cpu             2         16  n2
