@@ -98,23 +98,45 @@ NodeSpec RandomWorld::node(std::int32_t index) {
   NodeBuilder builder(fmt::format("n{}", index));
   builder.cpu(rng_.between(1, 8)).memory_gib(rng_.between(2, 16)).pods(rng_.between(2, 9));
   if (rng_.chance(1, 2)) builder.resource("ephemeral-storage", rng_.between(0, 40) * kGib);
-  if (rng_.chance(4, 5)) builder.zone(pick({"a", "b", "c"}));
-  if (rng_.chance(1, 2)) builder.label("rack", pick({"r1", "r2"}));
-  if (rng_.chance(1, 2)) builder.label("disk", pick({"ssd", "hdd"}));
-  if (rng_.chance(1, 2)) builder.label("cores", pick({"4", "16", "many"}));
-  if (has_.taints) {
-    if (rng_.chance(1, 4)) builder.taint("dedicated", pick({"x", "y"}));
-    if (rng_.chance(1, 6)) builder.taint("spot", "", TaintEffect::PreferNoSchedule);
-    if (rng_.chance(1, 8)) builder.taint("leaving", "now", TaintEffect::NoExecute);
-    if (rng_.chance(1, 8)) builder.unschedulable();
-  }
+  add_labels(builder.spec());
   if (has_.scalars && rng_.chance(2, 3)) builder.resource("example.com/nic", rng_.between(0, 3));
   if (has_.features && rng_.chance(1, 2)) builder.feature("FancyKubelet");
   if (rng_.chance(1, 3)) builder.image("registry.example/app:1", 300 * kMib);
   if (rng_.chance(1, 4)) builder.order(static_cast<std::int32_t>(rng_.between(-1, 2)));
   if (has_.devices && rng_.chance(3, 4)) add_devices(builder.spec());
   if (options_.as_kubernetes) limit_to_kubernetes(builder.spec());
+  drawn_.resize(static_cast<std::size_t>(options_.nodes));
+  drawn_[static_cast<std::size_t>(index)] = builder.spec();
   return builder.spec();
+}
+
+NodeSpec RandomWorld::relabelled(std::int32_t index) {
+  drawn_.resize(static_cast<std::size_t>(options_.nodes));
+  NodeSpec& spec = drawn_[static_cast<std::size_t>(index)];
+  if (spec.name.empty()) return node(index);
+  spec.labels.clear();
+  set_entry(spec.labels, "kubernetes.io/hostname", spec.name);
+  spec.taints.clear();
+  spec.unschedulable = false;
+  add_labels(spec);
+  if (options_.as_kubernetes) limit_to_kubernetes(spec);
+  return spec;
+}
+
+void RandomWorld::add_labels(NodeSpec& node) {
+  const auto label = [&](std::uint64_t tenths, const char* key, const std::string& value) {
+    if (rng_.chance(tenths, 10)) set_entry(node.labels, key, value);
+  };
+  label(8, "topology.kubernetes.io/zone", pick({"a", "b", "c"}));
+  label(5, "rack", pick({"r1", "r2"}));
+  label(5, "disk", pick({"ssd", "hdd"}));
+  label(5, "cores", pick({"4", "16", "many"}));
+  if (!has_.taints) return;
+  const std::string owner = pick({"x", "y"});
+  if (rng_.chance(1, 4)) node.taints.push_back({"dedicated", owner, TaintEffect::NoSchedule});
+  if (rng_.chance(1, 6)) node.taints.push_back({"spot", "", TaintEffect::PreferNoSchedule});
+  if (rng_.chance(1, 8)) node.taints.push_back({"leaving", "now", TaintEffect::NoExecute});
+  node.unschedulable = rng_.chance(1, 8);
 }
 
 void RandomWorld::limit_to_kubernetes(NodeSpec& node) const {
@@ -357,8 +379,9 @@ Event RandomWorld::event() {
   event.pod = pod(index);
   event.node_name = node_name();
   if (event.kind == Event::Kind::Node) {
-    event.node =
-        node(static_cast<std::int32_t>(rng_.below(static_cast<std::uint64_t>(options_.nodes))));
+    const auto which =
+        static_cast<std::int32_t>(rng_.below(static_cast<std::uint64_t>(options_.nodes)));
+    event.node = rng_.chance(1, 2) ? relabelled(which) : node(which);
   } else if (event.kind == Event::Kind::Pod) {
     if (rng_.chance(1, 2)) bind(event.pod);
     if (rng_.chance(1, 10)) event.pod.terminating = true;

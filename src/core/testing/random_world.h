@@ -50,6 +50,8 @@ class RandomWorld {
   explicit RandomWorld(std::uint64_t seed, WorldOptions options = {});
 
   NodeSpec node(std::int32_t index);
+  // The node as it was drawn last, with other labels and taints only.
+  NodeSpec relabelled(std::int32_t index);
   PodSpec pod(std::int32_t index);  // waiting
   // Binds the pod to a node, which may be unknown, with devices that may be unknown or impossible.
   void bind(PodSpec& pod);
@@ -66,6 +68,7 @@ class RandomWorld {
         priorities, features, gates, preferences, namespaces;
   };
   std::string pick(std::initializer_list<const char*> from);
+  void add_labels(NodeSpec& node);
   void limit_to_kubernetes(NodeSpec& node) const;
   void limit_to_kubernetes(PodSpec& pod) const;
   void add_devices(NodeSpec& node);
@@ -81,6 +84,7 @@ class RandomWorld {
   Rng rng_;
   WorldOptions options_;
   Kinds has_{};
+  std::vector<NodeSpec> drawn_;  // by index, as drawn last
 };
 
 }  // namespace jogak::core::testing
