@@ -172,7 +172,11 @@ void ClassIndex::refresh(NodeId id, bool facts_changed) {
   JOGAK_DCHECK(node.alive);
   if (facts_changed) static_[id.value] = static_filters(cluster_, view_, node);
   Verdict verdict = static_[id.value];
-  if (verdict.fits()) verdict = dynamic_local_filters(cluster_, view_, node);
+  // Declared features are a fact, but that filter runs after the fit: a node that fails both shows
+  // the fit's refusal.
+  if (verdict.fits() || verdict.plugin == Plugin::NodeDeclaredFeatures) {
+    verdict = first_refusal(verdict, dynamic_local_filters(cluster_, view_, node));
+  }
   const Place at = place(id);
   Domain& domain = domains_[at.domain];
   Verdict& old = local_[id.value];

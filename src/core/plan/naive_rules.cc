@@ -80,9 +80,16 @@ std::string affinity_rule(const Cluster& cluster, PodId pod, NodeId node,
                           const std::vector<PodId>& placed) {
   const auto& terms = cluster.shape_of(pod).spec.required_affinity;
   const Identity& self = cluster.identity_of(pod);
+  // A pod on a node without any of the topology keys is in no domain: it keeps nobody company.
+  const auto is_somewhere = [&](PodId other) {
+    return std::ranges::any_of(terms, [&](const PodAffinityTerm& term) {
+      return domain(cluster, cluster.pod(other).node, term.topology_key) != std::nullopt;
+    });
+  };
   std::vector<PodId> company;
   for (const PodId other : placed) {
-    if (selects_by_all(cluster, terms, self.ns, cluster.identity_of(other))) {
+    if (selects_by_all(cluster, terms, self.ns, cluster.identity_of(other)) &&
+        is_somewhere(other)) {
       company.push_back(other);
     }
   }
