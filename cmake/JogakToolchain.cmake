@@ -13,8 +13,10 @@ if(JOGAK_WERROR)
   add_compile_options(-Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # libstdc++ 12's own stable_sort uses a function it marks deprecated; clang blames the caller.
-  add_compile_options(-Wthread-safety -Wno-deprecated-declarations)
+  # libstdc++ 12's own stable_sort uses a function it marks deprecated; clang blames the caller. The
+  # other two are clang's reading of -Wconversion and -Wextra: both compilers ask for the same.
+  add_compile_options(-Wthread-safety -Wno-deprecated-declarations -Wno-sign-conversion
+                      -Wno-missing-designated-field-initializers)
 endif()
 if(JOGAK_HARDENED)
   add_compile_definitions(_GLIBCXX_ASSERTIONS)
