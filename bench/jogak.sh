@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Jogak's own policy beside FGD on the openb experiment, all seventeen variants, held-out seeds 47-51,
-# and what it costs when its idea of the mix is wrong. Prints the tables and fails if a floor is missed.
+# Jogak's own policy beside FGD on the openb experiment, all seventeen variants, held-out seeds
+# 47-51, and what it costs when its idea of the mix is wrong. Prints the tables and fails if a floor
+# is missed.
 # usage: bench/jogak.sh [TRACE_DIR]
-#   TRACE_DIR defaults to $JOGAK_TRACES; JOGAK_BINARY names the program (default: the release build);
-#   SEEDS (default 47-51; the parameters were tuned on 42-46)
+#   TRACE_DIR defaults to $JOGAK_TRACES; JOGAK_BINARY names the program (default: the release
+#   build); SEEDS (default 47-51; the parameters were tuned on 42-46)
 set -euo pipefail
 
 cd "$(dirname "$0")/.."

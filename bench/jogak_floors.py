@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# Reads `jogak sim openb -o json` with the policies fgd and jogak and holds jogak against its floors:
-# fixed ones at 100 % arrived, never below FGD at 90, 100 and 130, and half of FGD's avoidable waste gone
-# on at least 12 of 17 variants. BOUND: the linear relaxation's allocation at 100 % arrived, which no
-# schedule can exceed. Exits 1 if a floor is missed.
+# Reads `jogak sim openb -o json` with the policies fgd and jogak and holds jogak against its
+# floors: fixed ones at 100 % arrived, never below FGD at 90, 100 and 130, and half of FGD's
+# avoidable waste gone on at least 12 of 17 variants. BOUND: the linear relaxation's allocation at
+# 100 % arrived, which no schedule can exceed. Exits 1 if a floor is missed.
 # usage: jogak_floors.py [--mix NAME] FILE
 
 import json

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the openb placement experiment on every variant with published results, six baselines, ten
-# seeds (1,020 runs), and fails if a mean at 100 or 130 % arrived is off by more than three published
-# standard deviations. The traces are not in the tree: docs/policies.md says where they come from.
+# seeds (1,020 runs), and fails if a mean at 100 or 130 % arrived is off by more than three
+# published standard deviations. The traces are not in the tree: docs/policies.md says where they
+# come from.
 # usage: bench/openb.sh [TRACE_DIR] [further flags of `jogak sim openb`]
 #   TRACE_DIR defaults to $JOGAK_TRACES; JOGAK_BINARY names the program (default: the release build)
 set -euo pipefail

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast the core decides, on one core: streams of pods into large clusters, with churn once they
-// are nearly full, so that every decision meets a cluster that changed since the last one. Timed are
-// decide() and accept(); events (a pod arriving, a pod ending) are not. Prints one table, and with
+// are nearly full, so that every decision meets a cluster that changed since the last one. Timed
+// are decide() and accept(); events (a pod arriving, a pod ending) are not. Prints one table, and
+// with
 // --json / --svg writes the figures and the plot of cost against cluster size.
 //
 //   build/bench/bench/scale_bench [--policy NAME] [--quick] [--json FILE] [--svg FILE]
@@ -84,8 +85,8 @@ std::vector<PodClass> share_classes() {
   return classes;
 }
 
-// Replicas of some services, spread over zones, that must not share a zone with batch pods, which in
-// turn keep out of the zones of nothing: both sides of the rule are exercised.
+// Replicas of some services, spread over zones, that must not share a zone with batch pods, which
+// in turn keep out of the zones of nothing: both sides of the rule are exercised.
 std::vector<PodClass> constrained_classes() {
   std::vector<PodClass> classes;
   for (int app = 0; app < 16; ++app) {
@@ -146,8 +147,8 @@ class Stream {
     for (const PodClass& c : classes) {
       shapes_.push_back(cluster.intern_shape(c.shape));
       identities_.push_back(cluster.intern_identity(c.identity));
-      milli_.push_back(c.shape.gpu.kind == core::GpuAsk::Whole
-                           ? 1000 * c.shape.gpu.count : c.shape.gpu.amount);
+      milli_.push_back(c.shape.gpu.kind == core::GpuAsk::Whole ? 1000 * c.shape.gpu.count
+                                                               : c.shape.gpu.amount);
       for (std::uint64_t w = 0; w < c.weight; ++w) draw_.push_back(shapes_.size() - 1);
     }
   }
@@ -282,7 +283,7 @@ int main_checked(std::string_view policy, bool quick, const std::string& json,
     const Figures f = run(c, policy);
     fmt::print("{:42} {:>12.0f} {:>9} {:>9} {:>8} {:>8} {:>9.0f} {:>10.0f} {:>8.0f}\n", c.name,
                f.per_s, f.p50_ns, f.p99_ns, f.placed, f.refused, f.pod_bytes,
-                       f.node_bytes + static_cast<double>(f.cache_bytes_per_node), c.floor_per_s);
+               f.node_bytes + static_cast<double>(f.cache_bytes_per_node), c.floor_per_s);
     std::fflush(stdout);
     out += fmt::format(
         "{}\n  {{\"name\": \"{}\", \"per_s\": {:.0f}, \"p50_ns\": {}, \"p99_ns\": {}, "

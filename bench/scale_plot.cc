@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Both axes are logarithmic: 100 to 100,000 nodes, 100 ns to 100 us.
+// See scale_plot.h.
 #include "bench/scale_plot.h"
 
 #include <algorithm>

@@ -207,8 +207,8 @@ std::string Trio::ask(PodId pod, bool take) {
   }
   if (!fast.node.valid()) return {};
   const core::Node& node = a_.node(fast.node);
-  // The checker is stricter where holders are unknown, and about who is first of a series.
-  if (view.shape->spec.required_affinity.empty() && node.unknown_gpus == 0) {
+  // The checker is stricter where holders are unknown.
+  if (node.unknown_gpus == 0) {
     if (std::string broken = core::validate(a_, fast); !broken.empty()) return broken;
   }
   std::vector<core::GpuHold> holds;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense ids of the cluster model. Each is an index into a vector owned by one Cluster; they are reused
-// after removal, so a reader that keeps one across events must also keep the generation (PodKey).
+// Dense ids of the cluster model. Each is an index into a vector owned by one Cluster; they are
+// reused after removal, so a reader that keeps one across events must also keep the generation
+// (PodKey).
 #pragma once
 
 #include <compare>
@@ -33,7 +34,8 @@ struct IdentityId {
   friend constexpr auto operator<=>(IdentityId, IdentityId) = default;
 };
 
-// Index of an extended ("scalar") resource name: everything but cpu, memory, ephemeral-storage, pods.
+// Index of an extended ("scalar") resource name: everything but cpu, memory, ephemeral-storage,
+// pods.
 struct ScalarId {
   std::uint32_t value = 0;
   friend constexpr auto operator<=>(ScalarId, ScalarId) = default;

@@ -13,21 +13,22 @@
 
 namespace jogak::core {
 
-// One physical GPU. Shares in thousandths and in MiB are booked in one exact unit: a device of M MiB
-// has 1000*M units, a thousandth costs M units, a MiB costs 1000. Nothing is rounded, so neither kind
-// of share can squeeze in one pod too many (M counts as 1 where the memory is not known).
+// One physical GPU. Shares in thousandths and in MiB are booked in one exact unit: a device of M
+// MiB has 1000*M units, a thousandth costs M units, a MiB costs 1000. Nothing is rounded, so
+// neither kind of share can squeeze in one pod too many (M counts as 1 where the memory is not
+// known).
 struct Gpu {
   std::int64_t capacity_units = 0;
-  std::int64_t free_units = 0;     // 0 also while a whole-GPU owner holds it
-  std::int32_t memory_mib = 0;     // 0: not known
+  std::int64_t free_units = 0;  // 0 also while a whole-GPU owner holds it
+  std::int32_t memory_mib = 0;  // 0: not known
   std::int32_t numa_node = -1;
   std::uint32_t nvlink_mask = 0;
-  std::uint16_t owner_count = 0;   // holds on this device, of any kind
-  std::uint16_t mig_used_mask = 0; // bit i: memory slice i belongs to an owned instance
+  std::uint16_t owner_count = 0;    // holds on this device, of any kind
+  std::uint16_t mig_used_mask = 0;  // bit i: memory slice i belongs to an owned instance
   GpuHealth health = GpuHealth::Healthy;
   bool mig_enabled = false;
   bool mig_dynamic = false;
-  std::uint8_t mig_model = 0xff;   // index into mig.h's table of models; 0xff: none
+  std::uint8_t mig_model = 0xff;  // index into mig.h's table of models; 0xff: none
 
   std::int64_t units_per_milli() const { return capacity_units / 1000; }
   // Free thousandths, rounded down; 0 where observed pods took more than there is.
@@ -39,7 +40,8 @@ struct Gpu {
   bool fully_free() const { return usable() && owner_count == 0 && free_units == capacity_units; }
 };
 
-// A MIG instance that exists on a device which is not cut on demand: the only places its pods can go.
+// A MIG instance that exists on a device which is not cut on demand: the only places its pods can
+// go.
 struct MigSlot {
   std::int16_t gpu = 0;
   std::int16_t profile = 0;  // index within the device's MigModel
@@ -71,32 +73,33 @@ struct Node {
   Symbol gpu_model;
   bool alive = false;
   bool unschedulable = false;
-  // More is booked than there is, and observation did it: pods bound by others, capacity that shrank.
-  // Without the mark a node over its capacity is our mistake.
+  // More is booked than there is, and observation did it: pods bound by others, capacity that
+  // shrank. Without the mark a node over its capacity is our mistake.
   bool observed_over = false;
-  std::int32_t order = 0;      // as in NodeSpec; Cluster::node_order() sorts by (order, name)
+  std::int32_t order = 0;  // as in NodeSpec; Cluster::node_order() sorts by (order, name)
   // Allocatable and requested. cpu in milli-CPU, memory and storage in bytes. requested may exceed
   // allocatable (devices lost, resize in place): then every non-zero ask fails.
   std::int64_t cpu_allocatable = 0, cpu_requested = 0, cpu_nonzero = 0;
   std::int64_t memory_allocatable = 0, memory_requested = 0, memory_nonzero = 0;
   std::int64_t storage_allocatable = 0, storage_requested = 0;
   std::int64_t pods_allocatable = 0;
-  // Unknown holds: whole devices in use by pods whose devices nobody reported. They may be any of the
-  // free ones, so that many free devices count as busy.
+  // Unknown holds: whole devices in use by pods whose devices nobody reported. They may be any of
+  // the free ones, so that many free devices count as busy.
   std::int32_t unknown_gpus = 0;
   // Changes whenever anything a node-local filter or score reads has changed. Values are never used
   // twice for different contents, also across rollbacks.
   std::uint64_t version = 0;
-  std::uint64_t static_version = 0;  // as above, for labels, taints, capacity, images, devices' facts
-  std::vector<NodeLabel> labels;     // sorted by key symbol
+  std::uint64_t static_version =
+      0;                          // as above, for labels, taints, capacity, images, devices' facts
+  std::vector<NodeLabel> labels;  // sorted by key symbol
   std::vector<Taint> taints;
-  std::vector<ScalarAmount> scalars; // sorted by id
-  std::vector<PodId> pods;           // no meaningful order
-  std::vector<UsedPort> ports;       // one entry per use
-  std::vector<ImageId> images;       // sorted
+  std::vector<ScalarAmount> scalars;  // sorted by id
+  std::vector<PodId> pods;            // no meaningful order
+  std::vector<UsedPort> ports;        // one entry per use
+  std::vector<ImageId> images;        // sorted
   std::vector<Symbol> features;
   std::vector<Gpu> gpus;
-  std::vector<MigSlot> mig_slots;    // of all devices with mig_enabled and not mig_dynamic
+  std::vector<MigSlot> mig_slots;  // of all devices with mig_enabled and not mig_dynamic
 
   std::int64_t pod_count() const { return static_cast<std::int64_t>(pods.size()); }
   const ScalarAmount* scalar(ScalarId id) const {

@@ -28,8 +28,8 @@ struct Shape {
   std::vector<Symbol> gpu_models;                 // symbolised spec.gpu.models
   std::vector<std::int8_t> mig_profile;           // per mig_models() entry: profile index or -1
   std::uint64_t digest = 0;                       // of the spec
-  bool has_pod_constraints = false;  // spread or any pod (anti-)affinity of its own
-  bool has_affinity_terms = false;   // any pod (anti-)affinity, required or preferred
+  bool has_pod_constraints = false;               // spread or any pod (anti-)affinity of its own
+  bool has_affinity_terms = false;                // any pod (anti-)affinity, required or preferred
   bool has_volumes = false;
 };
 
@@ -53,16 +53,16 @@ struct Pod {
   std::string uid;
   ShapeId shape;
   IdentityId identity;
-  NodeId node;             // Placed only
-  NodeId nominated;        // valid: counts on that node for pods of lower or equal priority
-  Symbol orphan_node;      // Orphan: the name it is bound to
+  NodeId node;         // Placed only
+  NodeId nominated;    // valid: counts on that node for pods of lower or equal priority
+  Symbol orphan_node;  // Orphan: the name it is bound to
   std::int64_t start_time = kNoTime;
   std::uint32_t generation = 0;
   std::uint32_t slot_in_node = 0;  // position in Node::pods
   PodState state = PodState::Gone;
   bool terminating = false;
   bool preemption_victim = false;
-  bool holds_known = true;   // false: it has devices, but which ones nobody reported
+  bool holds_known = true;  // false: it has devices, but which ones nobody reported
   std::vector<GpuHold> holds;
 };
 

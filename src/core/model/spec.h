@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Input values of the decision core: what a node, a pod and the objects around them look like to the
-// scheduler. They are plain values made at the border (Kubernetes JSON, traces, scenario files) and
-// carried into the core by events. Field meaning follows the Kubernetes API; units are fixed here:
-// cpu in milli-CPU, every other resource in whole units (bytes for memory and storage), GPU shares in
-// thousandths of a device, GPU memory in MiB, time in nanoseconds since an epoch the driver chooses.
+// Input values of the decision core: what a node, a pod and the objects around them look like to
+// the scheduler. They are plain values made at the border (Kubernetes JSON, traces, scenario files)
+// and carried into the core by events. Field meaning follows the Kubernetes API; units are fixed
+// here: cpu in milli-CPU, every other resource in whole units (bytes for memory and storage), GPU
+// shares in thousandths of a device, GPU memory in MiB, time in nanoseconds since an epoch the
+// driver chooses.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +20,8 @@ namespace jogak::core {
 using Labels = std::vector<std::pair<std::string, std::string>>;  // sorted by key, keys unique
 using ResourceList = std::vector<std::pair<std::string, std::int64_t>>;  // sorted by name, unique
 
-// Amounts above this are refused at the door, so that sums over any possible number of pods on a node
-// cannot overflow: 2^50 (a pebibyte, or a trillion cores) times 2^12 pods stays below 2^63.
+// Amounts above this are refused at the door, so that sums over any possible number of pods on a
+// node cannot overflow: 2^50 (a pebibyte, or a trillion cores) times 2^12 pods stays below 2^63.
 inline constexpr std::int64_t kMaxAmount = std::int64_t{1} << 50;
 inline constexpr std::size_t kMaxGpus = 32;  // per node; nvlink_mask has a bit for each
 
@@ -78,13 +79,13 @@ struct MigInstanceSpec {
 };
 
 struct GpuSpec {
-  std::string uuid;              // may be empty
-  std::int32_t memory_mib = 0;   // 0: not known; shares in MiB are then refused
-  std::int32_t numa_node = -1;   // -1: not known
-  std::uint32_t nvlink_mask = 0; // bit i: direct NVLink to GPU i of this node
+  std::string uuid;               // may be empty
+  std::int32_t memory_mib = 0;    // 0: not known; shares in MiB are then refused
+  std::int32_t numa_node = -1;    // -1: not known
+  std::uint32_t nvlink_mask = 0;  // bit i: direct NVLink to GPU i of this node
   GpuHealth health = GpuHealth::Healthy;
-  bool mig_enabled = false;      // whole-GPU and share requests never use such a device
-  bool mig_dynamic = false;      // the agent cuts instances on demand; else only `mig_instances`
+  bool mig_enabled = false;  // whole-GPU and share requests never use such a device
+  bool mig_dynamic = false;  // the agent cuts instances on demand; else only `mig_instances`
   std::vector<MigInstanceSpec> mig_instances;
   friend bool operator==(const GpuSpec&, const GpuSpec&) = default;
 };
@@ -106,7 +107,8 @@ struct NodeSpec {
   // Device detail. Empty: the node has none and its GPUs are only counted as extended resources.
   std::string gpu_model;
   std::vector<GpuSpec> gpus;
-  std::int32_t order = 0;  // tie-break rank among nodes, smaller first; equal ranks fall to the name
+  std::int32_t order =
+      0;  // tie-break rank among nodes, smaller first; equal ranks fall to the name
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
@@ -152,10 +154,10 @@ enum class VolumeKind : std::uint8_t { Claim, Ephemeral, GcePd, AwsEbs, Iscsi, R
 
 struct VolumeRef {
   VolumeKind kind = VolumeKind::Claim;
-  std::string name;   // Claim/Ephemeral: claim name; GcePd: pdName; AwsEbs: volumeID; Iscsi: IQN
+  std::string name;  // Claim/Ephemeral: claim name; GcePd: pdName; AwsEbs: volumeID; Iscsi: IQN
   bool read_only = false;
-  std::string pool;   // Rbd
-  std::string image;  // Rbd
+  std::string pool;                   // Rbd
+  std::string image;                  // Rbd
   std::vector<std::string> monitors;  // Rbd
   friend bool operator==(const VolumeRef&, const VolumeRef&) = default;
 };
@@ -167,9 +169,9 @@ enum class GpuAsk : std::uint8_t { None, Whole, ShareMilli, ShareMib, Mig };
 // device detail.
 struct GpuRequest {
   GpuAsk kind = GpuAsk::None;
-  std::int32_t count = 0;         // devices (Whole, Share*) or instances (Mig)
-  std::int32_t amount = 0;        // per device: thousandths (1..999) or MiB; 0 for Whole and Mig
-  std::string mig_profile;        // Mig: "1g.10gb"
+  std::int32_t count = 0;           // devices (Whole, Share*) or instances (Mig)
+  std::int32_t amount = 0;          // per device: thousandths (1..999) or MiB; 0 for Whole and Mig
+  std::string mig_profile;          // Mig: "1g.10gb"
   std::vector<std::string> models;  // allowed GPU models, sorted; empty: any
   friend bool operator==(const GpuRequest&, const GpuRequest&) = default;
 };
@@ -179,9 +181,9 @@ enum class PreemptionPolicy : std::uint8_t { LowerPriority, Never };
 // Everything about a pod that a scheduling decision may read, apart from who it is (PodSpec below).
 // Pods with equal shapes form an equivalence class and share every cached verdict.
 struct PodShape {
-  ResourceList requests;             // effective request (pod_requests.h); zero entries are kept
-  std::int64_t nonzero_cpu = 0;      // milli; request with the 100m default per container
-  std::int64_t nonzero_memory = 0;   // bytes; with the 200 MiB default
+  ResourceList requests;            // effective request (pod_requests.h); zero entries are kept
+  std::int64_t nonzero_cpu = 0;     // milli; request with the 100m default per container
+  std::int64_t nonzero_memory = 0;  // bytes; with the 200 MiB default
   // What NodeResourcesFit scores the pod itself with where that is not nonzero_*: kube-scheduler
   // forgets pod-level requests there, and there alone. -1: the same.
   std::int64_t scored_cpu = -1;
@@ -189,9 +191,9 @@ struct PodShape {
   GpuRequest gpu;
   std::int32_t priority = 0;
   PreemptionPolicy preemption = PreemptionPolicy::LowerPriority;
-  std::string node_name;             // spec.nodeName asked for by hand; empty for normal pods
-  std::vector<Requirement> node_selector;                        // ANDed
-  std::optional<std::vector<NodeSelectorTerm>> node_affinity;    // required; ORed
+  std::string node_name;                   // spec.nodeName asked for by hand; empty for normal pods
+  std::vector<Requirement> node_selector;  // ANDed
+  std::optional<std::vector<NodeSelectorTerm>> node_affinity;  // required; ORed
   std::vector<PreferredNodeTerm> preferred_node;
   std::vector<Toleration> tolerations;
   std::vector<HostPort> host_ports;
@@ -210,27 +212,28 @@ struct PodShape {
 
 // One device (or MIG instance) held by a pod.
 struct GpuHold {
-  std::int32_t gpu = 0;            // index within the node
-  std::int32_t amount = 0;         // Whole: 0; ShareMilli: thousandths; ShareMib: MiB
-  std::int32_t mig_start = -1;     // Mig: first memory slice
+  std::int32_t gpu = 0;         // index within the node
+  std::int32_t amount = 0;      // Whole: 0; ShareMilli: thousandths; ShareMib: MiB
+  std::int32_t mig_start = -1;  // Mig: first memory slice
   friend bool operator==(const GpuHold&, const GpuHold&) = default;
 };
 
 struct PodSpec {
   std::string ns;
   std::string name;
-  std::string uid;          // identity; "ns/name" is used where empty
+  std::string uid;  // identity; "ns/name" is used where empty
   Labels labels;
-  std::string owner_kind;   // controller reference, for default spreading
+  std::string owner_kind;  // controller reference, for default spreading
   std::string owner_name;
   PodShape shape;
   std::string scheduler_name;
   // State as observed.
-  std::string bound_node;      // non-empty: it holds its resources there
-  std::optional<std::vector<GpuHold>> holds;  // nullopt on a bound GPU pod: which devices is unknown
+  std::string bound_node;  // non-empty: it holds its resources there
+  std::optional<std::vector<GpuHold>>
+      holds;  // nullopt on a bound GPU pod: which devices is unknown
   std::string nominated_node;
-  bool terminating = false;    // deletionTimestamp set
-  bool preemption_victim = false;  // DisruptionTarget condition by the scheduler's preemption
+  bool terminating = false;           // deletionTimestamp set
+  bool preemption_victim = false;     // DisruptionTarget condition by the scheduler's preemption
   std::int64_t start_time = kNoTime;  // status.startTime
   friend bool operator==(const PodSpec&, const PodSpec&) = default;
 };
@@ -275,9 +278,9 @@ struct PersistentVolumeSpec {
   std::vector<std::string> access_modes;
   std::string volume_mode = "Filesystem";
   std::optional<std::vector<NodeSelectorTerm>> node_affinity;
-  std::string claim_ns;    // claimRef; empty: unclaimed
+  std::string claim_ns;  // claimRef; empty: unclaimed
   std::string claim_name;
-  std::string claim_uid;   // empty: pre-bound by name only
+  std::string claim_uid;  // empty: pre-bound by name only
   std::string phase;
   bool deleting = false;
   std::optional<CsiSource> csi;
@@ -295,9 +298,9 @@ struct PersistentVolumeClaimSpec {
   std::string volume_mode = "Filesystem";
   std::int64_t request_bytes = 0;
   std::optional<LabelSelector> selector;
-  std::string selected_node;  // annotation volume.kubernetes.io/selected-node
+  std::string selected_node;    // annotation volume.kubernetes.io/selected-node
   bool bind_completed = false;  // annotation pv.kubernetes.io/bind-completed present
-  std::string owner_pod_uid;  // controller pod of a generic ephemeral claim
+  std::string owner_pod_uid;    // controller pod of a generic ephemeral claim
   bool deleting = false;
   std::string attributes_class;  // volumeAttributesClassName
 };

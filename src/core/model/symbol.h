@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interned strings. A SymbolTable belongs to one Cluster, never to the process, so that two clusters
-// in one test cannot influence each other. Symbols are dense and stable; comparing two symbols of one
-// table compares the strings. Symbol order is order of first use: never decide by it.
+// Interned strings. A SymbolTable belongs to one Cluster, never to the process, so that two
+// clusters in one test cannot influence each other. Symbols are dense and stable; comparing two
+// symbols of one table compares the strings. Symbol order is order of first use: never decide by
+// it.
 #pragma once
 
 #include <compare>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// The deck of pods, its calibration, the fill-ups themselves eight at a time, and the memo of their
+// values.
 #include "core/policy/fill_up.h"
 
 #include <algorithm>
@@ -12,8 +14,8 @@
 namespace jogak::core {
 namespace {
 
-constexpr std::int64_t kUnitsMax = 32000;   // of CPU and memory on the largest node
-constexpr std::int64_t kCpuSteps = 250;     // free CPU is seen in 1/250 of the largest node
+constexpr std::int64_t kUnitsMax = 32000;  // of CPU and memory on the largest node
+constexpr std::int64_t kCpuSteps = 250;    // free CPU is seen in 1/250 of the largest node
 constexpr std::int64_t kMemorySteps = 125;
 constexpr std::int32_t kWhole = 1000;
 constexpr std::size_t kMemoStart = std::size_t{1} << 14;
@@ -237,9 +239,9 @@ void FillUp::count_uses(const NodeKind& kind, std::span<std::int64_t> used) cons
   for (int roll = 0; roll < kRolls; ++roll) count_roll(kind, roll, used);
 }
 
-// A lone fill-up finds a small pod for almost every leftover, but the whole cluster competes for the
-// few small pods there are. So small classes are made rarer in the fill-ups until all nodes together
-// use them in the proportion in which they arrive.
+// A lone fill-up finds a small pod for almost every leftover, but the whole cluster competes for
+// the few small pods there are. So small classes are made rarer in the fill-ups until all nodes
+// together use them in the proportion in which they arrive.
 std::vector<std::int64_t> FillUp::calibrated(std::span<const NodeKind> kinds) {
   std::vector<std::int64_t> weights;
   std::int64_t wanted_total = 0;
@@ -320,15 +322,24 @@ std::int64_t FillUp::roll_slots(const Start& start) const {
 
 std::int64_t FillUp::roll(const Start& start) const {
   switch (start.slots) {
-    case 1: return roll_slots<1>(start);
-    case 2: return roll_slots<2>(start);
-    case 3: return roll_slots<3>(start);
-    case 4: return roll_slots<4>(start);
-    case 5: return roll_slots<5>(start);
-    case 6: return roll_slots<6>(start);
-    case 7: return roll_slots<7>(start);
-    case 8: return roll_slots<8>(start);
-    default: return roll_slots<kFillGpusMax>(start);
+    case 1:
+      return roll_slots<1>(start);
+    case 2:
+      return roll_slots<2>(start);
+    case 3:
+      return roll_slots<3>(start);
+    case 4:
+      return roll_slots<4>(start);
+    case 5:
+      return roll_slots<5>(start);
+    case 6:
+      return roll_slots<6>(start);
+    case 7:
+      return roll_slots<7>(start);
+    case 8:
+      return roll_slots<8>(start);
+    default:
+      return roll_slots<kFillGpusMax>(start);
   }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much GPU a node is likely to strand: the mean leftover after many random fill-ups of the node
 // with pods of the expected mix. Every state meets the same pods in the same order, so two states
-// differ by what they are and not by luck; values are remembered by state, so equal nodes share them.
+// differ by what they are and not by luck; values are remembered by state, so equal nodes share
+// them.
 #pragma once
 
 #include <array>
@@ -17,12 +18,12 @@ inline constexpr std::int64_t kMibBytes = std::int64_t{1} << 20;
 
 // One class of the mix in the units of a fill-up.
 struct FillClass {
-  std::int64_t cpu = 0;            // milli
-  std::int64_t memory = 0;         // MiB
+  std::int64_t cpu = 0;     // milli
+  std::int64_t memory = 0;  // MiB
   std::int32_t gpu_count = 0;
-  std::int32_t gpu_milli = 0;      // per device
-  std::uint64_t models = 0;        // bit i: model i is allowed; 0: any
-  std::int64_t weight = 0;         // > 0
+  std::int32_t gpu_milli = 0;  // per device
+  std::uint64_t models = 0;    // bit i: model i is allowed; 0: any
+  std::int64_t weight = 0;     // > 0
   friend bool operator==(const FillClass&, const FillClass&) = default;
 };
 
@@ -32,9 +33,9 @@ constexpr bool allows_model(std::uint64_t models, std::size_t model) {
 
 struct FillState {
   std::size_t model = 0;
-  std::size_t gpu_count = 0;       // at most kFillGpusMax
-  std::int64_t cpu = 0;            // free milli-CPU, not negative
-  std::int64_t memory = 0;         // free MiB, not negative
+  std::size_t gpu_count = 0;                       // at most kFillGpusMax
+  std::int64_t cpu = 0;                            // free milli-CPU, not negative
+  std::int64_t memory = 0;                         // free MiB, not negative
   std::array<std::int32_t, kFillGpusMax> milli{};  // free thousandths per device
 
   std::int32_t fully_free() const;
@@ -104,19 +105,19 @@ class FillUp {
   void grow();
 
   std::vector<FillClass> mix_;
-  std::uint64_t built_for_ = 0;        // digest of mix and kinds
-  std::int64_t cpu_unit_ = 1;          // milli; so that the largest node fits in 15 bits
-  std::int64_t memory_unit_ = 1;       // MiB
-  std::int64_t cpu_coarse_ = 1;        // units: states closer than this share a value
+  std::uint64_t built_for_ = 0;   // digest of mix and kinds
+  std::int64_t cpu_unit_ = 1;     // milli; so that the largest node fits in 15 bits
+  std::int64_t memory_unit_ = 1;  // MiB
+  std::int64_t cpu_coarse_ = 1;   // units: states closer than this share a value
   std::int64_t memory_coarse_ = 1;
   std::array<std::size_t, kFillModelsMax> group_{};  // of a model
   std::size_t groups_ = 0;
   std::int32_t milli_min_ = 1;  // smallest ask of the mix: less room than this is stranded for sure
   std::int16_t cpu_min_ = 0;
-  std::vector<Draw> draws_;     // [group][block][pod]
-  std::vector<int> draw_end_;   // [group][block]: draws in use
+  std::vector<Draw> draws_;              // [group][block][pod]
+  std::vector<int> draw_end_;            // [group][block]: draws in use
   std::vector<std::size_t> draw_class_;  // [group][block][pod][lane]: index into the mix
-  std::vector<Entry> memo_;     // open addressing; size a power of two
+  std::vector<Entry> memo_;              // open addressing; size a power of two
   std::size_t memo_used_ = 0;
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Supply and demand per class of multi-GPU pods, and the charge that follows from their ratio.
+// See gang_room.h.
 #include "core/policy/gang_room.h"
 
 #include <algorithm>
@@ -10,11 +12,11 @@ namespace {
 
 constexpr std::int64_t kWhole = 1000;
 // Parameters, tuned on seeds 42-46 of the published experiment (docs/policies.md).
-constexpr std::int64_t kSteps = 8;        // levels of demand/supply per unit
+constexpr std::int64_t kSteps = 8;  // levels of demand/supply per unit
 constexpr std::int64_t kLevelsMax = 2 * kSteps;
-constexpr std::int64_t kAlways = 20;      // thousandths of a GPU per GPU lost at demand/supply 1
-constexpr std::int64_t kKnee = 500;       // thousandths: demand/supply from which room is defended
-constexpr std::int64_t kDefend = 1000;    // thousandths of a GPU per GPU and unit above the knee
+constexpr std::int64_t kAlways = 20;    // thousandths of a GPU per GPU lost at demand/supply 1
+constexpr std::int64_t kKnee = 500;     // thousandths: demand/supply from which room is defended
+constexpr std::int64_t kDefend = 1000;  // thousandths of a GPU per GPU and unit above the knee
 constexpr std::int64_t kWholeNodeShare = 50;  // thousandths of demand, see whole_node_prior()
 
 std::int64_t demand_of(std::span<const FillClass> mix) {
@@ -86,8 +88,8 @@ void GangRoom::build(std::span<const FillClass> mix, std::span<const NodeKind> k
   update_levels(true);
 }
 
-// Places of a class are also what harder classes will take: those that want as many GPUs or more and
-// fit only on kinds of node that hold this class too.
+// Places of a class are also what harder classes will take: those that want as many GPUs or more
+// and fit only on kinds of node that hold this class too.
 void GangRoom::add_harder_demand(std::span<const std::vector<bool>> holds) {
   for (std::size_t i = 0; i < gangs_.size(); ++i) {
     for (std::size_t j = 0; j < gangs_.size(); ++j) {
@@ -116,8 +118,8 @@ void GangRoom::update_levels(bool force) {
   bool is_changed = false;
   for (Gang& gang : gangs_) {
     const std::int64_t wanted = free_milli_ * gang.demand;  // copies, times demand_milli_
-    const std::int64_t wanted4 = wanted / demand_milli_ * kSteps * 4 +
-                                 wanted % demand_milli_ * kSteps * 4 / demand_milli_;
+    const std::int64_t wanted4 =
+        wanted / demand_milli_ * kSteps * 4 + wanted % demand_milli_ * kSteps * 4 / demand_milli_;
     const std::int64_t ratio4 =
         std::min(wanted4 / std::max<std::int64_t>(gang.supply, 1), kLevelsMax * 4);
     if (!force && ratio4 >= gang.level * 4 - 1 && ratio4 <= gang.level * 4 + 4) continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room for pods that want several whole GPUs. Shares and small pods can break up the last empty nodes
-// long before the cluster is full; this keeps, per class of such pods, how many more would fit and how
-// many are to be expected, and charges a placement for the places it takes away, the more the scarcer
-// they are.
+// Room for pods that want several whole GPUs. Shares and small pods can break up the last empty
+// nodes long before the cluster is full; this keeps, per class of such pods, how many more would
+// fit and how many are to be expected, and charges a placement for the places it takes away, the
+// more the scarcer they are.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ class GangRoom {
     std::int32_t count = 0;
     std::uint64_t models = 0;
     std::int64_t weight = 0;
-    std::int64_t demand = 0;  // weight, in copies, of this and every class at least as hard to place
+    std::int64_t demand =
+        0;  // weight, in copies, of this and every class at least as hard to place
     std::int64_t supply = 0;  // copies that would fit now
     std::int64_t level = 0;   // of demand over supply
     std::int64_t charge = 0;  // thousandths per copy lost
@@ -46,7 +47,7 @@ class GangRoom {
   void update_levels(bool force);
 
   std::vector<Gang> gangs_;
-  std::vector<Gang> charged_;  // those with a charge now
+  std::vector<Gang> charged_;      // those with a charge now
   std::int64_t demand_milli_ = 0;  // of the whole mix, per unit of weight
   std::int64_t free_milli_ = 0;
   std::uint64_t epoch_ = 0;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What to expect (mix, kinds of node, scarcity), node states, and scores made of both.
+// See jogak.h.
 #include "core/policy/jogak.h"
 
 #include <algorithm>
@@ -11,9 +13,9 @@ namespace {
 
 // Parameters, one set for every workload, tuned on seeds 42-46 (docs/policies.md).
 constexpr std::int64_t kScarcityWeight = 600;  // thousandths
-constexpr std::int64_t kStepMilli = 40;        // costs this close tie, and ties keep filling one node
+constexpr std::int64_t kStepMilli = 40;  // costs this close tie, and ties keep filling one node
 
-constexpr int kTightestTried = 2;              // devices a share is tried on, tightest first
+constexpr int kTightestTried = 2;  // devices a share is tried on, tightest first
 // Weights are brought to about this in all: fine enough to calibrate, small enough for products.
 constexpr std::int64_t kWeightTotal = 1000000;
 
@@ -77,8 +79,9 @@ std::vector<FillClass> JogakPolicy::fill_classes(const Cluster& cluster,
     classes.push_back(f);
   }
   for (FillClass& f : classes) {
-    f.weight = total < kWeightTotal ? f.weight * (kWeightTotal / total)
-                                    : std::max<std::int64_t>(f.weight / (total / kWeightTotal + 1), 1);
+    f.weight = total < kWeightTotal
+                   ? f.weight * (kWeightTotal / total)
+                   : std::max<std::int64_t>(f.weight / (total / kWeightTotal + 1), 1);
   }
   return classes;
 }
@@ -113,8 +116,9 @@ void JogakPolicy::prepare(const Cluster& cluster, const WorkloadMix& mix) {
   }
 }
 
-// Charge per thousandth of a model: what is asked of it by pods that name models, over what there is,
-// with the mix scaled to the whole cluster. A list of several models asks of each by its capacity.
+// Charge per thousandth of a model: what is asked of it by pods that name models, over what there
+// is, with the mix scaled to the whole cluster. A list of several models asks of each by its
+// capacity.
 void JogakPolicy::build_scarcity(std::span<const FillClass> mix, std::span<const NodeKind> kinds) {
   scarcity_.fill(0);
   std::array<std::int64_t, kFillModelsMax> capacity{};  // GPUs
@@ -141,7 +145,8 @@ void JogakPolicy::build_scarcity(std::span<const FillClass> mix, std::span<const
     }
   }
   for (std::size_t m = 0; m < kFillModelsMax; ++m) {
-    if (capacity[m] > 0) scarcity_[m] = asked[m] * 1000 / demand_total * capacity_total / capacity[m];
+    if (capacity[m] > 0)
+      scarcity_[m] = asked[m] * 1000 / demand_total * capacity_total / capacity[m];
   }
 }
 
@@ -151,7 +156,8 @@ FillState JogakPolicy::state_of(const Node& node) {
   FillState state;
   state.model = model_id(node.gpu_model);
   state.cpu = free_cpu(node);
-  state.memory = std::max<std::int64_t>(node.memory_allocatable - node.memory_requested, 0) / kMibBytes;
+  state.memory =
+      std::max<std::int64_t>(node.memory_allocatable - node.memory_requested, 0) / kMibBytes;
   const FreeGpus& free = view_.look(node, GpuAsk::Whole);
   if (free.milli.size() > kFillGpusMax) return state;  // as if it had none; see can_follow()
   state.gpu_count = free.milli.size();
@@ -220,14 +226,14 @@ std::int64_t JogakPolicy::fallback(const Shape& shape, const Node& node) {
 
 std::int64_t JogakPolicy::cost_of(const Known& before, const FillState& after, const Ask& ask) {
   const std::int64_t charge =
-      before.fully_free < 2 ? 0
-                            : room_.charge(before.state, before.fully_free, after.fully_free(),
-                                           ask.cpu, ask.memory);
+      before.fully_free < 2
+          ? 0
+          : room_.charge(before.state, before.fully_free, after.fully_free(), ask.cpu, ask.memory);
   return fill_.stranded(after) + charge * FillUp::kRolls;
 }
 
-// Devices the share fits on, one of each size (equal ones give equal results), tightest first; at most
-// kTightestTried.
+// Devices the share fits on, one of each size (equal ones give equal results), tightest first; at
+// most kTightestTried.
 std::size_t JogakPolicy::tightest_devices(const Shape& shape, const Node& node,
                                           const FillState& state, DeviceOrder& order) {
   std::size_t n = 0;

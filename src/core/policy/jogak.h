@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jogak's own policy: place where the node is expected to strand least afterwards. The cost of a
 // placement is the growth of the node's expected leftover (FillUp), plus a charge for using a model
-// that other pods have no alternative to, plus a charge for breaking up room for multi-GPU pods that
-// is getting scarce (GangRoom). Without a workload mix it falls back to the fullest node and the
-// tightest device. docs/policies.md has the reasons and the figures.
+// that other pods have no alternative to, plus a charge for breaking up room for multi-GPU pods
+// that is getting scarce (GangRoom). Without a workload mix it falls back to the fullest node and
+// the tightest device. docs/policies.md has the reasons and the figures.
 #pragma once
 
 #include <array>
@@ -42,8 +42,8 @@ class JogakPolicy final : public Policy {
     std::uint64_t version = 0;
   };
   struct Best {
-    std::int64_t cost = 0;      // sum over FillUp::kRolls, thousandths
-    std::int32_t device = -1;   // single shares: where
+    std::int64_t cost = 0;     // sum over FillUp::kRolls, thousandths
+    std::int32_t device = -1;  // single shares: where
   };
 
   void intern_models(const Cluster& cluster, const WorkloadMix& mix);
@@ -68,10 +68,10 @@ class JogakPolicy final : public Policy {
   GpuView view_;
   FillUp fill_;
   GangRoom room_;
-  std::vector<Symbol> models_;  // id of a model: its place here
+  std::vector<Symbol> models_;                           // id of a model: its place here
   std::array<std::int64_t, kFillModelsMax> scarcity_{};  // thousandths per thousandth used
-  std::vector<Known> known_;  // by node slot: what room_ was last told
-  Known scratch_;             // for a node that changed since
+  std::vector<Known> known_;                             // by node slot: what room_ was last told
+  Known scratch_;                                        // for a node that changed since
 };
 
 }  // namespace jogak::core

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A placement policy: among the nodes that passed every filter, which one, and which devices on it.
 // One file per policy. Scores are integers, highest wins, equal scores fall to the first node in
-// Cluster::node_order(). A policy never sees the arrival order or the future; what it may know is the
-// workload mix it was given.
+// Cluster::node_order(). A policy never sees the arrival order or the future; what it may know is
+// the workload mix it was given.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ namespace jogak::core {
 
 // One class of the workload a policy expects, with its relative frequency.
 struct MixClass {
-  std::int64_t cpu = 0;      // milli-CPU
-  std::int64_t memory = 0;   // bytes
+  std::int64_t cpu = 0;     // milli-CPU
+  std::int64_t memory = 0;  // bytes
   std::int32_t gpu_count = 0;
-  std::int32_t gpu_milli = 0;  // per device, 1..1000; 0 for pods without GPU
+  std::int32_t gpu_milli = 0;       // per device, 1..1000; 0 for pods without GPU
   std::vector<std::string> models;  // allowed, sorted; empty: any
-  std::int64_t weight = 1;   // > 0, any scale
+  std::int64_t weight = 1;          // > 0, any scale
 };
 using WorkloadMix = std::vector<MixClass>;
 
@@ -50,14 +50,14 @@ class Policy {
   // Global policies: one score per node of `feasible` (node order).
   virtual void score_all(const Cluster& cluster, const PodView& pod,
                          std::span<const NodeId> feasible, std::span<std::int64_t> out);
-  // Devices for the shape on this node, appended to `out` in ascending device order; nothing for pods
-  // without a GPU request. The node passed the filters, so a legal choice exists.
+  // Devices for the shape on this node, appended to `out` in ascending device order; nothing for
+  // pods without a GPU request. The node passed the filters, so a legal choice exists.
   virtual void choose(const Cluster& cluster, const Shape& shape, const Node& node,
                       std::vector<GpuHold>& out);
   // Changes when every remembered score is stale (the policy's picture of the cluster moved).
   virtual std::uint64_t epoch() const { return 0; }
-  // For policies with a picture of the whole cluster: true asks for node_changed() on every node that
-  // the change log names, before the next decision.
+  // For policies with a picture of the whole cluster: true asks for node_changed() on every node
+  // that the change log names, before the next decision.
   virtual bool follows_changes() const { return false; }
   virtual void node_changed(const Cluster& cluster, NodeId node) {
     static_cast<void>(cluster);
@@ -82,8 +82,8 @@ void choose_first_free(const Node& node, std::int32_t count, std::vector<GpuHold
 // For one or several shares: the device with the least free amount that still fits, lowest index on
 // ties; distinct devices.
 void choose_tightest(const Node& node, const GpuRequest& request, std::vector<GpuHold>& out);
-// Whole devices close to each other: most direct NVLinks within the set, then fewest NUMA nodes, then
-// the set that leaves the best-connected rest, then lowest indices.
+// Whole devices close to each other: most direct NVLinks within the set, then fewest NUMA nodes,
+// then the set that leaves the best-connected rest, then lowest indices.
 void choose_close(const Node& node, std::int32_t count, std::vector<GpuHold>& out);
 // MIG instances at the starts that leave the most other placements possible.
 void choose_mig(const Cluster& cluster, const Node& node, const Shape& shape,
