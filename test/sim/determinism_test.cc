@@ -52,7 +52,12 @@ constexpr testing::WorldOptions kOptions = {
     .nodes = 30, .pods = 120, .exact_holds = true, .mig = true, .as_kubernetes = true};
 
 WorkloadMix mix() {
-  return {{.cpu = 1000, .memory = 1 << 30, .gpu_count = 1, .gpu_milli = 1000, .models = {}, .weight = 3},
+  return {{.cpu = 1000,
+           .memory = 1 << 30,
+           .gpu_count = 1,
+           .gpu_milli = 1000,
+           .models = {},
+           .weight = 3},
           {.cpu = 500, .memory = 0, .gpu_count = 1, .gpu_milli = 333, .models = {}, .weight = 5},
           {.cpu = 2000, .memory = 0, .gpu_count = 0, .gpu_milli = 0, .models = {}, .weight = 2}};
 }
