@@ -39,7 +39,7 @@ std::string read_back(const Cluster& from, Cluster& to) {
   const std::string text = written(from);
   const auto report = import_list(text, "snapshot", to);
   if (!report) return report.error().what;
-  if (to.recount() != "") return to.recount();
+  if (!to.recount().empty()) return to.recount();
   if (written(to) != text) return "the second text differs:\n" + text + written(to);
   return to.digest() == from.digest() ? "" : "equal text, but the states differ:\n" + text;
 }

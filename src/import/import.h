@@ -18,9 +18,9 @@ namespace jogak::importer {
 
 struct ImportReport {
   std::size_t nodes = 0;
-  std::size_t pods = 0;           // waiting or on a node
+  std::size_t pods = 0;               // waiting or on a node
   std::vector<std::string> finished;  // pods Succeeded or Failed, "ns/name": they count for nothing
-  std::size_t others = 0;         // namespaces, claims, budgets, ...
+  std::size_t others = 0;             // namespaces, claims, budgets, ...
   std::map<std::string, std::size_t, std::less<>>
       skipped;  // objects of kinds nobody reads, by kind
 };

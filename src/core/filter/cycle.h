@@ -16,7 +16,7 @@ namespace jogak::core {
 
 // What PreFilter found.
 struct PreFilter {
-  Verdict verdict;               // not Fits: the pod is refused as a whole
+  Verdict verdict;  // not Fits: the pod is refused as a whole
   Reasons reasons;
   // Set: only these nodes are tried (every other one is left out, Plugin::None, Unresolvable).
   std::optional<std::vector<NodeId>> only_nodes;  // sorted by id

@@ -8,7 +8,7 @@ namespace jogak::core {
 
 // A view: it lives no longer than the cluster it came from.
 struct PodView {
-  PodId id;                  // kNoPod for a what-if pod that is not in the cluster
+  PodId id;  // kNoPod for a what-if pod that is not in the cluster
   ShapeId shape_id;
   IdentityId identity_id;
   const Shape* shape = nullptr;
@@ -19,6 +19,5 @@ struct PodView {
     return {pod, p.shape, p.identity, &cluster.shape(p.shape), &cluster.identity(p.identity)};
   }
 };
-
 
 }  // namespace jogak::core

@@ -37,9 +37,9 @@ std::string_view plugin_name(Plugin plugin);
 
 enum class Code : std::uint8_t {
   Fits,
-  Unschedulable,   // cannot now; evicting pods may help
-  Unresolvable,    // cannot here whatever is evicted ("UnschedulableAndUnresolvable")
-  Error,           // the pod or an object it names is broken; the whole cycle fails
+  Unschedulable,  // cannot now; evicting pods may help
+  Unresolvable,   // cannot here whatever is evicted ("UnschedulableAndUnresolvable")
+  Error,          // the pod or an object it names is broken; the whole cycle fails
 };
 
 // Compact: kept per node and class by the incremental index.

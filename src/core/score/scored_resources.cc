@@ -12,9 +12,7 @@ std::int64_t scalar_ask(const Shape& shape, ScalarId id) {
   return it == shape.scalars.end() ? 0 : it->amount;
 }
 
-std::int64_t scored(std::int64_t own, std::int64_t otherwise) {
-  return own >= 0 ? own : otherwise;
-}
+std::int64_t scored(std::int64_t own, std::int64_t otherwise) { return own >= 0 ? own : otherwise; }
 
 }  // namespace
 
