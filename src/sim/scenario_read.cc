@@ -4,8 +4,11 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
 
 #include "base/quantity.h"
 #include "base/units.h"
@@ -149,6 +152,32 @@ void read_scenario(YamlErrors& errors, const YAML::Node& root, Scenario& scenari
   fields.finish();
 }
 
+// Only whether there is a document counts.
+class NoEvents final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+// YAML::Load takes the first of several documents in silence, and YAML::LoadAll (0.7) never ends on
+// some broken texts, whose rest it takes for an endless row of documents.
+bool has_one_document(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  NoEvents events;
+  return parser.HandleNextDocument(events) && !parser.HandleNextDocument(events);
+}
+
 // Milli of one device that a share of so many MiB is, by the first device that knows its memory.
 std::int32_t milli_of_mib(const Scenario& scenario, std::int32_t mib) {
   for (const core::NodeSpec& node : scenario.nodes) {
@@ -173,11 +202,12 @@ std::int64_t request_of(const core::PodShape& shape, std::string_view name) {
 Result<void> parse_scenario(std::string file, std::string_view text, Scenario& scenario) {
   YamlErrors errors(file);
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.size() != 1 || !documents[0].IsMap()) {
+    const std::string whole(text);
+    const YAML::Node root = has_one_document(whole) ? YAML::Load(whole) : YAML::Node();
+    if (!root.IsMap()) {
       return invalid("{}: expected one YAML document, a map with nodes and pods", file);
     }
-    read_scenario(errors, documents[0], scenario);
+    read_scenario(errors, root, scenario);
   } catch (const YAML::Exception& error) {
     if (error.mark.is_null()) return invalid("{}: {}", file, error.msg);
     return invalid("{}:{}: {}", file, error.mark.line + 1, error.msg);

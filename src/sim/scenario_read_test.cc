@@ -36,7 +36,8 @@ nodes:
     taints: [{key: k, value: v}]
     gpu: {count: 4, model: NVIDIA-A100-SXM4-80GB, memory: 80Gi, numa: [0, 0, 1, 1], nvlink: pairs}
 pods:
-  - {name: p, count: 2, arrival: 5, every: 2.5, run: 60, cpu: 2, gpu: {share: 0.25, count: 2}, priority: 3}
+  - {name: p, count: 2, arrival: 5, every: 2.5, run: 60, cpu: 2, priority: 3,
+     gpu: {share: 0.25, count: 2}}
   - {name: q, gpu: 2, preempts: false, tolerations: [{key: k, value: v}], node_selector: {zone: a}}
 )");
   ASSERT_TRUE(s.has_value()) << s.error().what;

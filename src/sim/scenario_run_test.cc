@@ -85,7 +85,8 @@ events: [{at: 40, node: n, do: down}, {at: 60, node: n, do: up}])");
 
 TEST(ScenarioRun, SickDevicesTakeOnlyTheirPods) {
   const auto r = play(std::string(kNode) + R"(pods: [{name: p, count: 2, run: 100, gpu: 1}]
-events: [{at: 40, node: n, do: gpu-unhealthy, gpu: 1}, {at: 70, node: n, do: gpu-healthy, gpu: 1}])");
+events: [{at: 40, node: n, do: gpu-unhealthy, gpu: 1},
+         {at: 70, node: n, do: gpu-healthy, gpu: 1}])");
   EXPECT_EQ(r.pods[0].losses, 0);
   EXPECT_EQ(r.pods[1].losses, 1);
   EXPECT_EQ(end_s(r, 0), 100);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
 
 #include "base/edit_distance.h"
 #include "base/parse_number.h"
@@ -27,11 +28,25 @@ std::string short_text(std::string_view text) {
   return text.size() > kShown ? shown + "..." : shown;
 }
 
+int line_of(const YAML::Node& node) {
+  const YAML::Mark mark = node.Mark();
+  return mark.is_null() ? 0 : mark.line + 1;
+}
+
 }  // namespace
 
-void YamlErrors::add(const YAML::Mark& mark, std::string_view path, std::string_view what) {
+struct YamlFields::Field {
+  std::string name;
+  YAML::Node node;
+  bool is_taken = false;
+};
+
+YamlFields::YamlFields(YamlFields&& other) noexcept = default;
+YamlFields::~YamlFields() = default;
+
+void YamlErrors::add(int line, std::string_view path, std::string_view what) {
   if (error_) return;
-  const std::string where = mark.is_null() ? file_ : fmt::format("{}:{}", file_, mark.line + 1);
+  const std::string where = line == 0 ? file_ : fmt::format("{}:{}", file_, line);
   error_ = Error{.code = Errc::Invalid,
                  .what = path.empty() ? fmt::format("{}: {}", where, what)
                                       : fmt::format("{}: {}: {}", where, path, what)};
@@ -43,7 +58,7 @@ Result<void> YamlErrors::result() const {
 }
 
 YamlFields::YamlFields(YamlErrors& errors, const YAML::Node& node, std::string path)
-    : errors_(&errors), path_(std::move(path)), mark_(node.Mark()) {
+    : errors_(&errors), path_(std::move(path)), line_(line_of(node)) {
   if (node.IsNull()) return;
   if (!node.IsMap()) {
     bad("", "expected a map of fields");
@@ -56,7 +71,7 @@ YamlFields::YamlFields(YamlErrors& errors, const YAML::Node& node, std::string p
     }
     const std::string name = entry.first.Scalar();
     if (std::ranges::find(fields_, name, &Field::name) != fields_.end()) {
-      errors.add(entry.first.Mark(), path_to(name), "given twice");
+      errors.add(line_of(entry.first), path_to(name), "given twice");
     }
     fields_.push_back({name, entry.second});
   }
@@ -69,7 +84,7 @@ std::string YamlFields::path_to(std::string_view name) const {
 
 void YamlFields::bad(std::string_view name, std::string_view what) {
   const auto at = std::ranges::find(fields_, name, &Field::name);
-  errors_->add(at == fields_.end() ? mark_ : at->node.Mark(), path_to(name), what);
+  errors_->add(at == fields_.end() ? line_ : line_of(at->node), path_to(name), what);
 }
 
 void YamlFields::finish() {

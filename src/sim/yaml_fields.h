@@ -5,8 +5,6 @@
 // end.
 #pragma once
 
-#include <yaml-cpp/yaml.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,13 +14,17 @@
 
 #include "base/result.h"
 
+namespace YAML {
+class Node;
+}
+
 namespace jogak::sim {
 
 class YamlErrors {
  public:
   explicit YamlErrors(std::string file) : file_(std::move(file)) {}
-  // "FILE:LINE: path: what"; only the first is kept.
-  void add(const YAML::Mark& mark, std::string_view path, std::string_view what);
+  // "FILE:LINE: path: what"; only the first is kept. Line 0: not known.
+  void add(int line, std::string_view path, std::string_view what);
   bool any() const { return error_.has_value(); }
   Result<void> result() const;
 
@@ -35,7 +37,8 @@ class YamlFields {
  public:
   // `path` is what messages call the map: "pods[3].gpu".
   YamlFields(YamlErrors& errors, const YAML::Node& node, std::string path);
-  YamlFields(YamlFields&&) = default;
+  YamlFields(YamlFields&& other) noexcept;
+  ~YamlFields();
   // Refuses the fields that were not taken. Called once, after the last read.
   void finish();
 
@@ -65,18 +68,14 @@ class YamlFields {
   bool failed() const { return errors_->any(); }
 
  private:
-  struct Field {
-    std::string name;
-    YAML::Node node;
-    bool is_taken = false;
-  };
+  struct Field;
 
   std::string path_to(std::string_view name) const;
   std::optional<std::string> scalar(std::string_view name);
 
   YamlErrors* errors_;
   std::string path_;
-  YAML::Mark mark_;
+  int line_ = 0;
   std::vector<Field> fields_;
   std::vector<std::string> known_;  // names asked for, for suggestions
 };
