@@ -27,6 +27,24 @@ std::vector<std::string_view> choices_of(const Flag& flag) {
   return choices;
 }
 
+constexpr std::size_t kHelpColumns = 80;
+
+// The words of `text` on lines of at most `columns` characters; a longer word has its own line.
+std::string wrapped(std::string_view text, std::size_t columns) {
+  std::string out;
+  std::size_t line_start = 0;
+  for (const auto part : std::views::split(text, ' ')) {
+    const std::string_view word(part.begin(), part.end());
+    if (out.size() > line_start) {
+      const bool fits = out.size() + 1 + word.size() - line_start <= columns;
+      out += fits ? ' ' : '\n';
+      if (!fits) line_start = out.size();
+    }
+    out += word;
+  }
+  return out;
+}
+
 // "--output" or, with a letter, "-o, --output", then its value.
 std::string flag_usage(const Flag& flag) {
   std::string usage = flag.letter != 0 ? fmt::format("-{}, ", flag.letter) : "    ";
@@ -217,7 +235,8 @@ Result<ParsedArgs> parse_args(const ArgTable& table, std::span<const std::string
 
 std::string help_text(const ArgTable& table) {
   std::string text = fmt::format("usage: {} [flags]{}{}\n\n{}\n\nflags:\n", table.command,
-                                 table.operands.empty() ? "" : " ", table.operands, table.summary);
+                                 table.operands.empty() ? "" : " ", table.operands,
+                                 wrapped(table.summary, kHelpColumns));
   TextTable flags({{""}, {""}});
   for (const Flag& flag : table.flags) flags.add(flag_usage(flag), flag_help(flag));
   flags.add(flag_usage(kHelpFlag), flag_help(kHelpFlag));

@@ -129,6 +129,18 @@ examples:
 )");
 }
 
+TEST(Args, HelpBreaksALongSummary) {
+  constexpr ArgTable kLong = {
+      .command = "jogak x",
+      .summary =
+          "Plays two hours of made-up pods on a made-up cluster under several policies and "
+          "compares them."};
+  EXPECT_TRUE(help_text(kLong).starts_with(
+      "usage: jogak x [flags]\n\n"
+      "Plays two hours of made-up pods on a made-up cluster under several policies and\n"
+      "compares them.\n\nflags:\n"));
+}
+
 TEST(ArgsDeathTest, AskingForWhatIsNotInTheTable) {
   const auto args = parse({}).value();
   EXPECT_DEATH(args.text("nothing"), "no flag --nothing");
