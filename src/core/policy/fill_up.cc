@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The deck of pods, its calibration, the fill-ups themselves eight at a time, and the memo of their
-// values.
+// The deck of pods, its calibration, and the memo of values; the fill-ups themselves are in
+// fill_roll.cc.
 #include "core/policy/fill_up.h"
 
 #include <algorithm>
@@ -59,18 +59,6 @@ std::uint64_t hash(const std::array<std::uint64_t, 4>& key) {
     h = (h + key[i]) * 0xc2b2ae3d27d4eb4fULL;
   }
   return h ^ (h >> 29);
-}
-
-template <class Lanes>
-bool any_set(const Lanes& lanes) {
-  typedef std::uint64_t Pair __attribute__((vector_size(16)));
-  const Pair pair = reinterpret_cast<Pair>(lanes);
-  return (pair[0] | pair[1]) != 0;
-}
-
-template <class Lanes>
-Lanes all(std::int64_t value) {
-  return Lanes{} + static_cast<std::int16_t>(value);
 }
 
 }  // namespace
@@ -172,8 +160,8 @@ std::size_t FillUp::row(std::size_t group, int roll) const {
 }
 
 void FillUp::build_draws(std::span<const std::int64_t> weights) {
-  Draw never{};
-  never.cpu = all<Lanes>(INT16_MAX);
+  RollDraw never{};
+  never.cpu += std::int16_t{INT16_MAX};
   draws_.assign(groups_ * kBlocks * kPods, never);
   draw_class_.assign(draws_.size() * kLanes, 0);
   draw_end_.assign(groups_ * kBlocks, 0);
@@ -190,7 +178,7 @@ void FillUp::build_draws(std::span<const std::int64_t> weights) {
         const FillClass& c = mix_[index];
         if (c.gpu_count > 0 && !allows_model(c.models, model_of[group])) continue;
         draw_class_[at * kLanes + lane] = index;
-        Draw& d = draws_[at++];
+        RollDraw& d = draws_[at++];
         d.cpu[lane] = units_up(c.cpu, cpu_unit_);
         d.memory[lane] = units_up(c.memory, memory_unit_);
         // A pod without GPU must fit no device and need none.
@@ -216,7 +204,7 @@ void FillUp::count_roll(const NodeKind& kind, int roll, std::span<std::int64_t> 
   std::int64_t memory = std::min(kind.empty.memory / memory_unit_, kUnitsMax);
   for (int i = 0; i < draw_end_[first]; ++i) {
     const std::size_t at = first * kPods + static_cast<std::size_t>(i);
-    const Draw& d = draws_[at];
+    const RollDraw& d = draws_[at];
     if (d.cpu[lane] > cpu || d.memory[lane] > memory) continue;
     const auto fits = [&](std::int32_t milli) { return milli >= d.milli[lane]; };
     const auto last = devices.begin() + static_cast<std::ptrdiff_t>(n);
@@ -270,79 +258,6 @@ std::vector<std::int64_t> FillUp::calibrated(std::span<const NodeKind> kinds) {
   return weights;
 }
 
-// ---- rolling --------------------------------------------------------------------------------
-
-// No lane has both a device and the CPU for the smallest GPU pod.
-template <std::size_t kSlots>
-bool FillUp::is_done(const Lanes (&devices)[kSlots], const Lanes& cpu) const {
-  Lanes room{};
-  for (std::size_t j = 0; j < kSlots; ++j) room |= devices[j] >= all<Lanes>(milli_min_);
-  room &= cpu >= all<Lanes>(cpu_min_);
-  return !any_set(room);
-}
-
-template <std::size_t kSlots>
-std::int64_t FillUp::roll_slots(const Start& start) const {
-  const Lanes zero{};
-  const Lanes huge = all<Lanes>(INT16_MAX);
-  std::int64_t sum = 0;
-  for (std::size_t block = 0; block < kBlocks; ++block) {
-    const std::size_t row = start.group * kBlocks + block;
-    const Draw* d = &draws_[row * kPods];
-    Lanes devices[kSlots];
-    for (std::size_t j = 0; j < kSlots; ++j) devices[j] = all<Lanes>(start.milli[j]);
-    Lanes cpu = all<Lanes>(start.cpu);
-    Lanes memory = all<Lanes>(start.memory);
-    for (int i = 0; i < draw_end_[row]; ++i, ++d) {
-      Lanes tightest = huge;
-      Lanes fitting = zero;  // minus the number of devices with room
-      for (std::size_t j = 0; j < kSlots; ++j) {
-        const Lanes is_short = devices[j] < d->milli;
-        fitting += ~is_short;
-        const Lanes candidate = devices[j] | (is_short & huge);
-        tightest = candidate < tightest ? candidate : tightest;
-      }
-      const Lanes ok = (d->cpu <= cpu) & (d->memory <= memory) & (fitting + d->count <= zero);
-      cpu -= d->cpu & ok;
-      memory -= d->memory & ok;
-      Lanes need = d->count & ok;
-      for (std::size_t j = 0; j < kSlots; ++j) {
-        const Lanes hit = (devices[j] == tightest) & (need > zero);
-        devices[j] -= d->milli & hit;
-        need += hit;
-      }
-      if ((i & 3) == 3 && is_done(devices, cpu)) break;
-    }
-    Lanes left = zero;
-    for (std::size_t j = 0; j < kSlots; ++j) left += devices[j];
-    for (int lane = 0; lane < kLanes; ++lane) sum += left[lane];
-  }
-  return sum;
-}
-
-std::int64_t FillUp::roll(const Start& start) const {
-  switch (start.slots) {
-    case 1:
-      return roll_slots<1>(start);
-    case 2:
-      return roll_slots<2>(start);
-    case 3:
-      return roll_slots<3>(start);
-    case 4:
-      return roll_slots<4>(start);
-    case 5:
-      return roll_slots<5>(start);
-    case 6:
-      return roll_slots<6>(start);
-    case 7:
-      return roll_slots<7>(start);
-    case 8:
-      return roll_slots<8>(start);
-    default:
-      return roll_slots<kFillGpusMax>(start);
-  }
-}
-
 // ---- remembering ----------------------------------------------------------------------------
 
 std::size_t FillUp::find_slot(const std::array<std::uint64_t, 4>& key) const {
@@ -364,7 +279,17 @@ void FillUp::grow() {
   }
 }
 
-std::int64_t FillUp::remembered(const Start& start) {
+RollDeck FillUp::deck_of(std::size_t group) const {
+  const std::size_t first = group * kBlocks;
+  return {.draws = &draws_[first * kPods],
+          .ends = &draw_end_[first],
+          .blocks = kBlocks,
+          .pods = kPods,
+          .milli_min = static_cast<std::int16_t>(milli_min_),
+          .cpu_min = cpu_min_};
+}
+
+std::int64_t FillUp::remembered(const RollStart& start) {
   std::array<std::uint64_t, 4> key{};
   key[0] = static_cast<std::uint64_t>(start.cpu) | static_cast<std::uint64_t>(start.memory) << 16 |
            std::uint64_t{start.group} << 32 | std::uint64_t{start.slots} << 40;
@@ -378,7 +303,7 @@ std::int64_t FillUp::remembered(const Start& start) {
       grow();
       at = find_slot(key);
     }
-    memo_[at] = {key, roll(start)};
+    memo_[at] = {key, roll_out(start, deck_of(start.group))};
     ++memo_used_;
   }
   return memo_[at].value;
@@ -386,7 +311,7 @@ std::int64_t FillUp::remembered(const Start& start) {
 
 std::int64_t FillUp::stranded(const FillState& state) {
   JOGAK_DCHECK(!empty() && state.gpu_count <= kFillGpusMax);
-  Start start;
+  RollStart start;
   start.group = group_[state.model];
   start.cpu = units_down(state.cpu, cpu_unit_, cpu_coarse_);
   start.memory = units_down(state.memory, memory_unit_, memory_coarse_);

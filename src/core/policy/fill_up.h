@@ -10,9 +10,10 @@
 #include <span>
 #include <vector>
 
+#include "core/policy/fill_roll.h"
+
 namespace jogak::core {
 
-inline constexpr std::size_t kFillGpusMax = 16;  // devices of a node that a fill-up can follow
 inline constexpr std::size_t kFillModelsMax = 64;
 inline constexpr std::int64_t kMibBytes = std::int64_t{1} << 20;
 
@@ -67,20 +68,8 @@ class FillUp {
   std::size_t bytes() const { return memo_.capacity() * sizeof(Entry); }
 
  private:
-  // Eight fill-ups run side by side, one per lane: plain vector arithmetic of g++ and clang.
-  static constexpr int kLanes = 8;
+  static constexpr int kLanes = static_cast<int>(kRollLanes);
   static constexpr int kBlocks = kRolls / kLanes;
-  typedef std::int16_t Lanes __attribute__((vector_size(2 * kLanes)));
-  struct Draw {  // the next pod of each of eight fill-ups
-    Lanes cpu, memory, milli, count;
-  };
-  struct Start {
-    std::size_t group = 0;
-    std::size_t slots = 0;  // devices with room for some pod of the mix, by free amount
-    std::int16_t cpu = 0;
-    std::int16_t memory = 0;
-    std::array<std::int16_t, kFillGpusMax> milli{};
-  };
   struct Entry {
     std::array<std::uint64_t, 4> key{};
     std::int64_t value = -1;
@@ -95,12 +84,8 @@ class FillUp {
   std::vector<std::int64_t> calibrated(std::span<const NodeKind> kinds);
   void count_uses(const NodeKind& kind, std::span<std::int64_t> used) const;
   void count_roll(const NodeKind& kind, int roll, std::span<std::int64_t> used) const;
-  std::int64_t remembered(const Start& start);
-  std::int64_t roll(const Start& start) const;
-  template <std::size_t kSlots>
-  std::int64_t roll_slots(const Start& start) const;
-  template <std::size_t kSlots>
-  bool is_done(const Lanes (&devices)[kSlots], const Lanes& cpu) const;
+  std::int64_t remembered(const RollStart& start);
+  RollDeck deck_of(std::size_t group) const;
   std::size_t find_slot(const std::array<std::uint64_t, 4>& key) const;
   void grow();
 
@@ -114,7 +99,7 @@ class FillUp {
   std::size_t groups_ = 0;
   std::int32_t milli_min_ = 1;  // smallest ask of the mix: less room than this is stranded for sure
   std::int16_t cpu_min_ = 0;
-  std::vector<Draw> draws_;              // [group][block][pod]
+  std::vector<RollDraw> draws_;          // [group][block][pod]
   std::vector<int> draw_end_;            // [group][block]: draws in use
   std::vector<std::size_t> draw_class_;  // [group][block][pod][lane]: index into the mix
   std::vector<Entry> memo_;              // open addressing; size a power of two
