@@ -15,13 +15,13 @@
 
 namespace jogak::cli {
 
-// The flag by which all commands choose a form; "text" is the command's own.
+// The flag by which all commands choose a form; "table" is the command's own, for people.
 inline constexpr Flag kOutputFlag = {.name = "output",
                                      .letter = 'o',
                                      .kind = FlagKind::Choice,
-                                     .metavar = "text|json|yaml",
+                                     .metavar = "table|json|yaml",
                                      .help = "form of the answer",
-                                     .fallback = "text"};
+                                     .fallback = "table"};
 
 // The parsed words. Nothing when there is no more to do: --help was printed (exit_code kExitDone)
 // or the words are wrong and stderr says how (kExitUsage).

@@ -89,9 +89,9 @@ Result<int> run_command(const ParsedArgs& args) {
   }
   const bool with_timing = !args.is_on("no-timing");
   const std::string form = args.text("output");
-  if (form == "text" && results.size() > 1) {
+  if (form == "table" && results.size() > 1) {
     fmt::print("{}", sim::comparison_text(results, with_timing));
-  } else if (form == "text") {
+  } else if (form == "table") {
     fmt::print("{}",
                sim::scenario_text(results.front(), static_cast<std::size_t>(args.number("rows")),
                                   with_timing));

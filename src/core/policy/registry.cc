@@ -9,15 +9,11 @@
 #include "core/policy/clustering.h"
 #include "core/policy/dot_product.h"
 #include "core/policy/fgd.h"
+#include "core/policy/jogak.h"
 #include "core/policy/kube_policy.h"
 #include "core/policy/packing.h"
 #include "core/policy/policy.h"
 #include "core/policy/random.h"
-
-#if __has_include("core/policy/jogak.h")
-#include "core/policy/jogak.h"
-#define JOGAK_HAVE_JOGAK_POLICY 1
-#endif
 
 namespace jogak::core {
 
@@ -41,9 +37,7 @@ constexpr auto kPolicies = std::to_array<PolicyInfo>({
     {"packing", "devices in use first, then used nodes", create<PackingPolicy>},
     {"best-fit", "least CPU and GPU left on the node", create<BestFitPolicy>},
     {"fgd", "fragmentation gradient descent", create<FgdPolicy>},
-#ifdef JOGAK_HAVE_JOGAK_POLICY
-    {"jogak", "Jogak's own", create<JogakPolicy>},
-#endif
+    {"jogak", "least GPU stranded when the node is filled to the end", create<JogakPolicy>},
 });
 
 }  // namespace
