@@ -32,6 +32,15 @@ int report_error(std::string_view command, const Error& error) {
   return is_bad_input ? kExitUsage : kExitFailed;
 }
 
+int answer(const ArgTable& table, std::span<const std::string_view> words,
+           Result<int> (*run)(const ParsedArgs&)) {
+  int exit_code = kExitDone;
+  const auto args = parse_or_answer(table, words, exit_code);
+  if (!args) return exit_code;
+  const auto code = run(*args);
+  return code ? *code : report_error(table.command, code.error());
+}
+
 void print_doc(const Doc& doc, std::string_view form) {
   JOGAK_CHECK(form == "json" || form == "yaml", "no form {}", form);
   fmt::print("{}", form == "json" ? doc.json() : doc.yaml());

@@ -31,6 +31,10 @@ std::optional<ParsedArgs> parse_or_answer(const ArgTable& table,
 // Says "COMMAND: error" on stderr. kExitUsage for bad input (Invalid, NotFound), else kExitFailed.
 int report_error(std::string_view command, const Error& error);
 
+// A whole command: parses, runs, reports. `run` returns the exit code.
+int answer(const ArgTable& table, std::span<const std::string_view> words,
+           Result<int> (*run)(const ParsedArgs&));
+
 // Prints the document as `form` ("json" or "yaml") says.
 void print_doc(const Doc& doc, std::string_view form);
 

@@ -125,12 +125,6 @@ Result<int> run_command(const ParsedArgs& args) {
 
 }  // namespace
 
-int cmd_explain(Args words) {
-  int exit_code = kExitDone;
-  const auto args = parse_or_answer(kTable, words, exit_code);
-  if (!args) return exit_code;
-  const auto code = run_command(*args);
-  return code ? *code : report_error(kTable.command, code.error());
-}
+int cmd_explain(Args words) { return answer(kTable, words, run_command); }
 
 }  // namespace jogak::cli

@@ -51,22 +51,18 @@ constexpr ArgTable kTable = {
     .examples = kExamples,
 };
 
-}  // namespace
-
-int cmd_gen_cluster(Args words) {
-  int exit_code = kExitDone;
-  const auto args = parse_or_answer(kTable, words, exit_code);
-  if (!args) return exit_code;
-  auto groups = sim::parse_sample_groups(args->text("nodes"));
-  if (!groups) {
-    const auto error = in_context("--nodes", std::move(groups).error());
-    return report_error(kTable.command, error.error());
-  }
-  const auto seed = static_cast<std::uint64_t>(args->number("seed"));
-  print_doc(args->text("format") == "k8s" ? sim::sample_cluster_k8s(*groups, seed)
-                                          : sim::sample_cluster(*groups, seed),
-            args->text("output"));
+Result<int> run_command(const ParsedArgs& args) {
+  auto groups = sim::parse_sample_groups(args.text("nodes"));
+  if (!groups) return in_context("--nodes", std::move(groups).error());
+  const auto seed = static_cast<std::uint64_t>(args.number("seed"));
+  print_doc(args.text("format") == "k8s" ? sim::sample_cluster_k8s(*groups, seed)
+                                         : sim::sample_cluster(*groups, seed),
+            args.text("output"));
   return kExitDone;
 }
+
+}  // namespace
+
+int cmd_gen_cluster(Args words) { return answer(kTable, words, run_command); }
 
 }  // namespace jogak::cli

@@ -67,23 +67,19 @@ constexpr ArgTable kTable = {
     .examples = kExamples,
 };
 
-}  // namespace
-
-int cmd_gen_workload(Args words) {
-  int exit_code = kExitDone;
-  const auto args = parse_or_answer(kTable, words, exit_code);
-  if (!args) return exit_code;
-  auto groups = sim::parse_sample_groups(args->text("nodes"));
-  if (!groups) {
-    const auto error = in_context("--nodes", std::move(groups).error());
-    return report_error(kTable.command, error.error());
-  }
-  const sim::SampleLoad load{.for_seconds = args->number("for"),
-                             .load_percent = args->number("load"),
-                             .pods_max = args->number("pods")};
-  print_doc(sim::sample_workload(*groups, load, static_cast<std::uint64_t>(args->number("seed"))),
-            args->text("output"));
+Result<int> run_command(const ParsedArgs& args) {
+  auto groups = sim::parse_sample_groups(args.text("nodes"));
+  if (!groups) return in_context("--nodes", std::move(groups).error());
+  const sim::SampleLoad load{.for_seconds = args.number("for"),
+                             .load_percent = args.number("load"),
+                             .pods_max = args.number("pods")};
+  print_doc(sim::sample_workload(*groups, load, static_cast<std::uint64_t>(args.number("seed"))),
+            args.text("output"));
   return kExitDone;
 }
+
+}  // namespace
+
+int cmd_gen_workload(Args words) { return answer(kTable, words, run_command); }
 
 }  // namespace jogak::cli
