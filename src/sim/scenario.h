@@ -22,6 +22,7 @@ inline constexpr std::int64_t kForever = core::kNoTime;
 
 struct ScenarioPod {
   core::PodSpec spec;
+  std::string origin;  // where it was written, "FILE:LINE: pods[0]"; may be empty
   std::int64_t arrival_ns = 0;
   std::int64_t run_ns = kForever;  // from start to end, without interruption
 };
@@ -61,7 +62,8 @@ struct Scenario {
 // files.
 Result<void> parse_scenario(std::string file, std::string_view text, Scenario& scenario);
 
-// What no single file can know: events name nodes and pods that exist, there is something to run.
+// What no single file can know: events name nodes and pods that exist, there is something to run,
+// and every pod could run on some node if that were empty.
 Result<void> check_scenario(const Scenario& scenario);
 
 // The frequencies of the pods' own classes. Shares in MiB count against the first device that knows

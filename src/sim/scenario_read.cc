@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "sim/scenario.h"
 #include "sim/scenario_fields.h"
+#include "sim/scenario_room.h"
 
 namespace jogak::sim {
 
@@ -56,6 +57,7 @@ void read_pods(YamlFields fields, Scenario& scenario) {
   pod.run_ns = fields.seconds_ns("run", kForever);
   const std::int64_t every_ns = fields.seconds_ns("every", 0);
   pod.spec = read_pod_spec(fields);
+  pod.origin = fields.origin();
   fields.finish();
   if (static_cast<std::int64_t>(scenario.pods.size()) + count > kPodsMax) {
     return fields.bad("count", fmt::format("more than {} pods in all", kPodsMax));
@@ -243,7 +245,7 @@ Result<void> check_scenario(const Scenario& scenario) {
       return invalid("events[{}]: node {} has no GPU {}", i, event.target, event.gpu);
     }
   }
-  return {};
+  return check_room(scenario);
 }
 
 core::WorkloadMix mix_of_pods(const Scenario& scenario) {

@@ -20,6 +20,17 @@ std::string error_of(std::string_view text) {
   return scenario ? "" : scenario.error().what;
 }
 
+TEST(ScenarioRead, APodThatNoEmptyNodeCanHoldIsAMistake) {
+  EXPECT_EQ(error_of("nodes:\n  - {name: n, cpu: 8, memory: 8Gi, gpu: {count: 2, model: T4}}\n"
+                     "pods:\n  - {name: ok, gpu: 2}\n  - {name: big, gpu: 4}\n"),
+            "s.yaml:5: pods[1]: pod default/big fits no node even if that is empty: Insufficient "
+            "free GPUs; ask for less or add a node");
+  EXPECT_EQ(
+      error_of("nodes:\n  - {name: n, cpu: 8, memory: 8Gi}\npods:\n  - {name: fat, cpu: 9}\n"),
+      "s.yaml:4: pods[0]: pod default/fat fits no node even if that is empty: Insufficient "
+      "cpu; ask for less or add a node");
+}
+
 TEST(ScenarioRead, NodesAndPods) {
   const auto s = parse(R"(
 name: both
@@ -36,7 +47,7 @@ nodes:
     taints: [{key: k, value: v}]
     gpu: {count: 4, model: NVIDIA-A100-SXM4-80GB, memory: 80Gi, numa: [0, 0, 1, 1], nvlink: pairs}
 pods:
-  - {name: p, count: 2, arrival: 5, every: 2.5, run: 60, cpu: 2, priority: 3,
+  - {name: p, count: 2, arrival: 5, every: 2.5, run: 60, cpu: 1, priority: 3,
      gpu: {share: 0.25, count: 2}}
   - {name: q, gpu: 2, preempts: false, tolerations: [{key: k, value: v}], node_selector: {zone: a}}
 )");

@@ -82,6 +82,10 @@ std::string YamlFields::path_to(std::string_view name) const {
   return fmt::format("{}.{}", path_, short_text(name));
 }
 
+std::string YamlFields::origin() const {
+  return fmt::format("{}:{}: {}", errors_->file(), line_, path_);
+}
+
 void YamlFields::bad(std::string_view name, std::string_view what) {
   const auto at = std::ranges::find(fields_, name, &Field::name);
   errors_->add(at == fields_.end() ? line_ : line_of(at->node), path_to(name), what);

@@ -26,6 +26,7 @@ class YamlErrors {
   // "FILE:LINE: path: what"; only the first is kept. Line 0: not known.
   void add(int line, std::string_view path, std::string_view what);
   bool any() const { return error_.has_value(); }
+  const std::string& file() const { return file_; }
   Result<void> result() const;
 
  private:
@@ -65,6 +66,8 @@ class YamlFields {
   // An error about a field, or about the whole map where the name is empty.
   void bad(std::string_view name, std::string_view what);
   const std::string& path() const { return path_; }
+  // "FILE:LINE: path", for errors found after reading.
+  std::string origin() const;
   bool failed() const { return errors_->any(); }
 
  private:
