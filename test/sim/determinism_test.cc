@@ -101,7 +101,6 @@ TEST(Determinism, EqualOnOneTwoAndEightThreads) {
   EXPECT_EQ(alone, plans_with(8));
 }
 
-// Of the published baselines, whose formulas are settled. A change of these numbers is a change of
 // A change of these numbers is a change of decisions: if it is meant, put the new ones here; both
 // compilers must give the same.
 TEST(Determinism, PlansAreTheOnesWrittenDown) {
