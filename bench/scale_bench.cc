@@ -216,7 +216,8 @@ Figures run(const Case& c, std::string_view policy_name) {
   const std::size_t heap_before = heap_bytes();
   const std::size_t cache_before = scheduler.cache_bytes();
   std::size_t warm = 0;
-  for (std::size_t steady = 0; steady < 2000 && warm < c.decisions * 4; ++warm) {
+  const std::size_t warm_max = 40 * static_cast<std::size_t>(c.nodes) + c.decisions;
+  for (std::size_t steady = 0; steady < 2000 && warm < warm_max; ++warm) {
     const std::size_t before = stream.running();
     static_cast<void>(stream.step(limit));
     steady += stream.running() <= before ? 1 : 0;

@@ -8,6 +8,13 @@
 #include "base/check.h"
 
 namespace jogak::core {
+namespace {
+
+// What a class remembers of the nodes that changed lies far apart and is seldom in the cache: it is
+// asked for this many log entries early.
+constexpr std::uint64_t kPrefetchAhead = 6;
+
+}  // namespace
 
 ClassIndex::ClassIndex(const Cluster& cluster, Policy& policy, SyncScratch& scratch,
                        const PodView& view)
@@ -126,6 +133,7 @@ void ClassIndex::sync() {
   scratch_.seen.resize(cluster_.nodes().size(), 0);
   ++scratch_.stamp;
   for (std::uint64_t i = log_position_; i < end; ++i) {
+    if (i + kPrefetchAhead < end) prefetch(cluster_.change(i + kPrefetchAhead).node);
     const NodeId node = cluster_.change(i).node;
     if (scratch_.seen[node.value] == scratch_.stamp) continue;
     scratch_.seen[node.value] = scratch_.stamp;
@@ -133,6 +141,13 @@ void ClassIndex::sync() {
   }
   log_position_ = end;
   if (epoch_ != policy_.epoch()) rescore();
+}
+
+void ClassIndex::prefetch(NodeId node) const {
+  __builtin_prefetch(&static_[node.value]);
+  __builtin_prefetch(&local_[node.value], 1);
+  const Place at = place(node);
+  domains_[at.domain].tree.prefetch(at.leaf);
 }
 
 void ClassIndex::rescore() {

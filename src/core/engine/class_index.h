@@ -70,6 +70,7 @@ class ClassIndex {
   NodeId node_at(const Domain& domain, std::size_t leaf) const;
   void rebuild();
   void rescore();
+  void prefetch(NodeId node) const;
   std::vector<Symbol> rule_keys() const;
   void build_domains();
   void apply(const Change& change);

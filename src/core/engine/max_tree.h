@@ -32,6 +32,13 @@ class MaxTree {
 
   std::int64_t value(std::size_t i) const { return levels_[0][i]; }
 
+  // Tells the processor that set(i) will follow.
+  void prefetch(std::size_t i) const {
+    const std::int64_t* block = levels_[0].data() + i / kWidth * kWidth;
+    __builtin_prefetch(block, 1);
+    __builtin_prefetch(block + kWidth / 2, 1);
+  }
+
   void set(std::size_t i, std::int64_t value) {
     std::int64_t old = levels_[0][i];
     if (old == value) return;
