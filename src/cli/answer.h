@@ -23,6 +23,14 @@ inline constexpr Flag kOutputFlag = {.name = "output",
                                      .help = "form of the answer",
                                      .fallback = "table"};
 
+// The same for commands that write a file for another command to read.
+inline constexpr Flag kFileFormFlag = {.name = "output",
+                                       .letter = 'o',
+                                       .kind = FlagKind::Choice,
+                                       .metavar = "yaml|json",
+                                       .help = "form of the file",
+                                       .fallback = "yaml"};
+
 // The parsed words. Nothing when there is no more to do: --help was printed (exit_code kExitDone)
 // or the words are wrong and stderr says how (kExitUsage).
 std::optional<ParsedArgs> parse_or_answer(const ArgTable& table,

@@ -29,12 +29,7 @@ constexpr Flag kFlags[] = {
      .metavar = "scenario|k8s",
      .help = "a scenario file, or a v1 List of nodes that `jogak explain` reads",
      .fallback = "scenario"},
-    {.name = "output",
-     .letter = 'o',
-     .kind = FlagKind::Choice,
-     .metavar = "yaml|json",
-     .help = "form of the file",
-     .fallback = "yaml"},
+    kFileFormFlag,
 };
 
 constexpr std::string_view kExamples[] = {

@@ -45,12 +45,7 @@ constexpr Flag kFlags[] = {
      .help = "what the pods are drawn from",
      .fallback = "1",
      .min = 0},
-    {.name = "output",
-     .letter = 'o',
-     .kind = FlagKind::Choice,
-     .metavar = "yaml|json",
-     .help = "form of the file",
-     .fallback = "yaml"},
+    kFileFormFlag,
 };
 
 constexpr std::string_view kExamples[] = {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include "base/checked.h"
 #include "base/parse_number.h"
 #include "base/units.h"
 #include "core/model/pod_requests.h"
@@ -311,7 +312,7 @@ core::GpuRequest read_gpu_request(YamlFields& fields, std::string_view name) {
   }
   if (gpu->has("memory")) {
     request.kind = core::GpuAsk::ShareMib;
-    const std::int64_t mib = (gpu->quantity("memory", 0) + kBytesPerMib - 1) / kBytesPerMib;
+    const std::int64_t mib = ceil_div(gpu->quantity("memory", 0), kBytesPerMib);
     if (mib < 1 || mib > 1'000'000) gpu->bad("memory", "expected a device's memory, like 8Gi");
     request.amount = static_cast<std::int32_t>(std::clamp<std::int64_t>(mib, 1, 1'000'000));
   }

@@ -3,7 +3,6 @@
 #include "core/filter/gpu_devices.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <string_view>
@@ -14,9 +13,6 @@ namespace jogak::core {
 namespace {
 
 constexpr std::uint8_t kNoMigModel = 0xff;
-constexpr std::size_t kProfilesMax = 16;  // per model; mig.h has eleven at most
-
-using ProfileCounts = std::array<std::int32_t, kProfilesMax>;
 
 // Devices that could serve: now, and if nobody were on the node.
 struct Serving {
@@ -34,8 +30,7 @@ Serving count_devices(const Node& node, const GpuRequest& ask) {
       continue;
     }
     if (ask.kind == GpuAsk::ShareMib && gpu.memory_mib == 0) continue;
-    const std::int64_t unit = ask.kind == GpuAsk::ShareMilli ? gpu.units_per_milli() : 1000;
-    const std::int64_t units = unit * ask.amount;
+    const std::int64_t units = gpu.units_of(ask.kind, ask.amount);
     serving.ever += units <= gpu.capacity_units ? 1 : 0;
     serving.now += units <= gpu.free_units ? 1 : 0;
   }
@@ -43,24 +38,10 @@ Serving count_devices(const Node& node, const GpuRequest& ask) {
   return serving;
 }
 
-// Instances by profile that are held on the device.
-ProfileCounts held_profiles(const Cluster& cluster, const Node& node, std::int32_t gpu,
-                            std::uint8_t model) {
-  ProfileCounts counts{};
-  for (const PodId id : node.pods) {
-    const Shape& shape = cluster.shape_of(id);
-    if (shape.spec.gpu.kind != GpuAsk::Mig || shape.mig_profile[model] < 0) continue;
-    for (const GpuHold& hold : cluster.pod(id).holds) {
-      if (hold.gpu == gpu) ++counts[static_cast<std::size_t>(shape.mig_profile[model])];
-    }
-  }
-  return counts;
-}
-
 // How many more instances of the profile can be cut from a device. All have one size, so taking the
 // smallest start each time packs the most.
 std::int32_t count_cuts(const MigModel& model, std::size_t profile, std::uint16_t used,
-                        ProfileCounts counts, std::int32_t enough) {
+                        MigCounts counts, std::int32_t enough) {
   const MigProfile& asked = model.profiles[profile];
   std::int32_t cuts = 0;
   while (cuts < enough) {
@@ -145,8 +126,8 @@ std::int32_t count_mig_places(const Cluster& cluster, const Shape& shape, const 
     const auto profile = static_cast<std::size_t>(shape.mig_profile[gpu.mig_model]);
     const MigModel& model = mig_models()[gpu.mig_model];
     const std::uint16_t used = empty ? std::uint16_t{0} : gpu.mig_used_mask;
-    ProfileCounts held{};
-    if (used != 0) held = held_profiles(cluster, node, static_cast<std::int32_t>(i), gpu.mig_model);
+    MigCounts held{};
+    if (used != 0) held = cluster.mig_counts(node, static_cast<std::int32_t>(i));
     places += count_cuts(model, profile, used, held, enough - places);
   }
   return places;

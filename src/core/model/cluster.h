@@ -23,6 +23,7 @@
 #include "base/digest.h"
 #include "base/result.h"
 #include "core/model/ids.h"
+#include "core/model/mig.h"
 #include "core/model/node.h"
 #include "core/model/pod.h"
 #include "core/model/spec.h"
@@ -147,8 +148,8 @@ class Cluster {
   // Placed pods that carry any pod (anti-)affinity term: zero lets filters skip the symmetric side.
   std::int64_t placed_with_affinity() const { return placed_with_affinity_; }
 
-  // Instances of a profile (index within the device's MigModel) in use on one device.
-  std::int32_t mig_count(const Node& node, std::int32_t gpu, std::int32_t profile) const;
+  // Instances in use on one device, by profile (index within the device's MigModel).
+  MigCounts mig_counts(const Node& node, std::int32_t gpu) const;
 
   const Objects& objects() const { return objects_; }
   std::uint64_t objects_version() const { return objects_version_; }
@@ -178,8 +179,6 @@ class Cluster {
   // Recomputes every node's usage and device ledger from the pods alone and compares; the first
   // difference as text, empty if none. Shares no code with place/unplace.
   std::string recount() const;
-  // Bytes held by nodes and pods, for the memory floor.
-  std::size_t memory_bytes() const;
 
  private:
   enum class UndoKind : std::uint8_t { Place, Unplace, Nominate };

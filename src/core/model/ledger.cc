@@ -32,22 +32,6 @@ std::uint16_t hold_mask(const Gpu& gpu, const Shape& shape, const GpuHold& hold)
   return mig_mask(hold.mig_start, profile->size);
 }
 
-std::int64_t hold_units(const Gpu& gpu, GpuAsk kind, const GpuHold& hold) {
-  switch (kind) {
-    case GpuAsk::Whole:
-      return gpu.capacity_units;
-    case GpuAsk::ShareMilli:
-      return hold.amount * gpu.units_per_milli();
-    case GpuAsk::ShareMib:
-      return std::int64_t{hold.amount} * 1000;
-    case GpuAsk::Mig:
-      return gpu.mig_enabled ? 0 : gpu.capacity_units;  // as in hold_mask
-    case GpuAsk::None:
-      return 0;
-  }
-  return 0;
-}
-
 }  // namespace
 
 void Cluster::book(const Pod& pod, Node& node, int sign) {
@@ -89,7 +73,7 @@ void Cluster::book_devices(const Pod& pod, Node& node, int sign) {
   for (const GpuHold& hold : pod.holds) {
     Gpu& gpu = node.gpus[static_cast<std::size_t>(hold.gpu)];
     gpu.owner_count = static_cast<std::uint16_t>(gpu.owner_count + sign);
-    gpu.free_units -= sign * hold_units(gpu, kind, hold);
+    gpu.free_units -= sign * gpu.units_of(kind, hold.amount);
     if (!gpu.mig_enabled) continue;
     // Observed holds may overlap (a faulty report): a slice stays used while anyone claims it.
     gpu.mig_used_mask =
@@ -147,7 +131,8 @@ void Cluster::check_holds(const Pod& pod, const Node& node, std::span<const GpuH
     }
     JOGAK_CHECK(i == 0 || holds[i - 1].gpu < hold.gpu, "devices must ascend");
     JOGAK_CHECK(gpu.usable() && hold.amount == ask.amount);
-    JOGAK_CHECK(hold_units(gpu, ask.kind, hold) <= gpu.free_units, "device {} is taken", hold.gpu);
+    JOGAK_CHECK(gpu.units_of(ask.kind, hold.amount) <= gpu.free_units, "device {} is taken",
+                hold.gpu);
     JOGAK_CHECK(ask.kind != GpuAsk::Whole || gpu.fully_free(), "device {} is shared", hold.gpu);
   }
 }
@@ -174,17 +159,19 @@ void Cluster::check_instance(const Shape& shape, const Node& node, std::span<con
               "device {} has no instance at slice {}", hold.gpu, hold.mig_start);
 }
 
-std::int32_t Cluster::mig_count(const Node& node, std::int32_t gpu, std::int32_t profile) const {
+MigCounts Cluster::mig_counts(const Node& node, std::int32_t gpu) const {
+  MigCounts counts{};
   const std::uint8_t model = node.gpus[static_cast<std::size_t>(gpu)].mig_model;
-  if (model == 0xff) return 0;
-  std::int32_t count = 0;
+  if (model == 0xff) return counts;
   for (const PodId id : node.pods) {
     const Pod& pod = pods_[id.value];
     const Shape& shape = shapes_[pod.shape.value];
-    if (shape.spec.gpu.kind != GpuAsk::Mig || shape.mig_profile[model] != profile) continue;
-    for (const GpuHold& hold : pod.holds) count += hold.gpu == gpu ? 1 : 0;
+    if (shape.spec.gpu.kind != GpuAsk::Mig || shape.mig_profile[model] < 0) continue;
+    for (const GpuHold& hold : pod.holds) {
+      if (hold.gpu == gpu) ++counts[static_cast<std::size_t>(shape.mig_profile[model])];
+    }
   }
-  return count;
+  return counts;
 }
 
 // ---- digest and recount ---------------------------------------------------------------------
@@ -365,23 +352,6 @@ std::string Cluster::recount() const {
     if (std::string d = compare(sums[n], node, text(node.name)); !d.empty()) return d;
   }
   return {};
-}
-
-std::size_t Cluster::memory_bytes() const {
-  const auto bytes = [](const auto& v) { return v.capacity() * sizeof(v[0]); };
-  std::size_t sum = bytes(nodes_) + bytes(pods_) + changes_.size() * sizeof(Change);
-  for (const Node& n : nodes_) {
-    sum += bytes(n.labels) + bytes(n.taints) + bytes(n.scalars) + bytes(n.pods) + bytes(n.ports) +
-           bytes(n.images) + bytes(n.features) + bytes(n.gpus) + bytes(n.mig_slots);
-  }
-  constexpr std::size_t kInline = 15;    // characters a std::string keeps in itself
-  constexpr std::size_t kMapEntry = 40;  // hash node with its allocation header
-  for (const Pod& p : pods_) {
-    sum += bytes(p.holds) + kMapEntry;
-    sum += p.name.capacity() > kInline ? p.name.capacity() + 1 : 0;
-    sum += p.uid.capacity() > kInline ? p.uid.capacity() + 1 : 0;
-  }
-  return sum;
 }
 
 }  // namespace jogak::core

@@ -368,8 +368,9 @@ TEST_F(Ledger, MigCountsInstancesPerDeviceAndProfile) {
   add(cluster_, mig_node(true));
   add(cluster_, PodBuilder("a").mig("1g.5gb", 2).on("n1", {{0, 0, 0}, {0, 0, 3}}));
   const MigModel& model = mig_models()[gpu("n1", 0).mig_model];
-  EXPECT_EQ(cluster_.mig_count(node("n1"), 0, find_mig_profile(model, "1g.5gb")), 2);
-  EXPECT_EQ(cluster_.mig_count(node("n1"), 0, find_mig_profile(model, "2g.10gb")), 0);
+  const MigCounts counts = cluster_.mig_counts(node("n1"), 0);
+  EXPECT_EQ(counts.at(static_cast<std::size_t>(find_mig_profile(model, "1g.5gb"))), 2);
+  EXPECT_EQ(counts.at(static_cast<std::size_t>(find_mig_profile(model, "2g.10gb"))), 0);
 }
 
 TEST_F(Ledger, OverlappingInstancesAreFreedOneClaimAtATime) {

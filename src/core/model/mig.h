@@ -5,6 +5,8 @@
 // serve the scheduler's search, the simulator and the tests.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -21,6 +23,10 @@ struct MigProfile {
   std::int32_t nvdec = 0;  // video decoders it takes
   std::int32_t ofa = 0;    // optical flow engines it takes
 };
+
+// Instances by profile of one model, enough for the model with the most.
+inline constexpr std::size_t kMigProfilesMax = 16;
+using MigCounts = std::array<std::int32_t, kMigProfilesMax>;
 
 struct MigModel {
   std::string_view key;     // matched against the GPU model label, e.g. "A100-SXM4-80GB"

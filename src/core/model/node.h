@@ -31,6 +31,23 @@ struct Gpu {
   std::uint8_t mig_model = 0xff;  // index into mig.h's table of models; 0xff: none
 
   std::int64_t units_per_milli() const { return capacity_units / 1000; }
+  // What a hold of this kind takes of the device; MIG instances are booked by slices instead.
+  std::int64_t units_of(GpuAsk kind, std::int32_t amount) const {
+    switch (kind) {
+      case GpuAsk::Whole:
+        return capacity_units;
+      case GpuAsk::ShareMilli:
+        return amount * units_per_milli();
+      case GpuAsk::ShareMib:
+        return std::int64_t{amount} * 1000;
+      case GpuAsk::Mig:
+        // Whoever holds an instance of a device that is partitioned no more keeps all of it busy.
+        return mig_enabled ? 0 : capacity_units;
+      case GpuAsk::None:
+        return 0;
+    }
+    return 0;
+  }
   // Free thousandths, rounded down; 0 where observed pods took more than there is.
   std::int32_t free_milli() const {
     return free_units < 0 ? 0 : static_cast<std::int32_t>(free_units / units_per_milli());

@@ -178,13 +178,9 @@ class MigSearch {
   // One more instance of the profile within the counts and engines of the device?
   bool count_fits(std::size_t g, std::int32_t index) const {
     const MigModel& model = model_of(g);
-    std::vector<std::int32_t> counts;
-    for (std::size_t p = 0; p < model.profiles.size(); ++p) {
-      counts.push_back(
-          cluster_.mig_count(node_, static_cast<std::int32_t>(g), static_cast<std::int32_t>(p)));
-    }
+    MigCounts counts = cluster_.mig_counts(node_, static_cast<std::int32_t>(g));
     counts[static_cast<std::size_t>(index)] += taken_[g] + 1;
-    return mig_counts_fit(model, counts);
+    return mig_counts_fit(model, {counts.data(), model.profiles.size()});
   }
 
   template <class Consider>

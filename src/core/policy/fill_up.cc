@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/check.h"
+#include "base/checked.h"
 #include "base/digest.h"
 #include "base/rng.h"
 #include "core/model/spec.h"
@@ -29,7 +30,7 @@ constexpr int kFillerRounds = 10;
 constexpr std::int64_t kPerMillion = 1000000;
 
 std::int16_t units_up(std::int64_t amount, std::int64_t unit) {
-  const std::int64_t units = (amount + unit - 1) / unit;
+  const std::int64_t units = ceil_div(amount, unit);
   return static_cast<std::int16_t>(std::min<std::int64_t>(units, INT16_MAX));
 }
 
@@ -110,8 +111,8 @@ void FillUp::build_units(std::span<const NodeKind> kinds) {
     cpu_max = std::max(cpu_max, kind.empty.cpu);
     memory_max = std::max(memory_max, kind.empty.memory);
   }
-  cpu_unit_ = (cpu_max + kUnitsMax - 1) / kUnitsMax;
-  memory_unit_ = (memory_max + kUnitsMax - 1) / kUnitsMax;
+  cpu_unit_ = ceil_div(cpu_max, kUnitsMax);
+  memory_unit_ = ceil_div(memory_max, kUnitsMax);
   milli_min_ = kWhole;
   std::int64_t cpu_min = kMaxAmount;
   std::int64_t cpu_sum = 0;

@@ -15,7 +15,6 @@
 namespace jogak::core {
 
 inline constexpr std::size_t kFillModelsMax = 64;
-inline constexpr std::int64_t kMibBytes = std::int64_t{1} << 20;
 
 // One class of the mix in the units of a fill-up.
 struct FillClass {
@@ -65,7 +64,6 @@ class FillUp {
   bool empty() const { return mix_.empty(); }
   // Sum over the kRolls fill-ups of the thousandths left over; smaller is better.
   std::int64_t stranded(const FillState& state);
-  std::size_t bytes() const { return memo_.capacity() * sizeof(Entry); }
 
  private:
   static constexpr int kLanes = static_cast<int>(kRollLanes);

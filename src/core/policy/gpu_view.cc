@@ -109,10 +109,8 @@ std::int64_t free_cpu(const Node& node) {
 
 bool share_fits(const Gpu& gpu, const GpuRequest& request) {
   if (!gpu.usable()) return false;
-  if (request.kind == GpuAsk::ShareMilli) {
-    return gpu.free_units >= std::int64_t{request.amount} * gpu.units_per_milli();
-  }
-  return gpu.memory_mib > 0 && gpu.free_units >= std::int64_t{request.amount} * 1000;
+  if (request.kind == GpuAsk::ShareMib && gpu.memory_mib <= 0) return false;
+  return gpu.free_units >= gpu.units_of(request.kind, request.amount);
 }
 
 }  // namespace jogak::core

@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/checked.h"
+#include "base/units.h"
 
 namespace jogak::core {
 namespace {
@@ -19,12 +21,7 @@ constexpr int kTightestTried = 2;  // devices a share is tried on, tightest firs
 // Weights are brought to about this in all: fine enough to calibrate, small enough for products.
 constexpr std::int64_t kWeightTotal = 1000000;
 
-std::int64_t mib_up(std::int64_t bytes) { return (bytes + kMibBytes - 1) / kMibBytes; }
-
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  const std::int64_t q = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
-}
+std::int64_t mib_up(std::int64_t bytes) { return ceil_div(bytes, kBytesPerMib); }
 
 std::int64_t ask_milli(const GpuAmount& gpu) { return std::int64_t{gpu.count} * gpu.milli; }
 
@@ -157,7 +154,7 @@ FillState JogakPolicy::state_of(const Node& node) {
   state.model = model_id(node.gpu_model);
   state.cpu = free_cpu(node);
   state.memory =
-      std::max<std::int64_t>(node.memory_allocatable - node.memory_requested, 0) / kMibBytes;
+      std::max<std::int64_t>(node.memory_allocatable - node.memory_requested, 0) / kBytesPerMib;
   const FreeGpus& free = view_.look(node, GpuAsk::Whole);
   if (free.milli.size() > kFillGpusMax) return state;  // as if it had none; see can_follow()
   state.gpu_count = free.milli.size();
@@ -171,7 +168,7 @@ FillState JogakPolicy::state_of(const Node& node) {
 FillState JogakPolicy::empty_state_of(const Node& node) {
   FillState state = state_of(node);
   state.cpu = node.cpu_allocatable;
-  state.memory = node.memory_allocatable / kMibBytes;
+  state.memory = node.memory_allocatable / kBytesPerMib;
   const FreeGpus& free = view_.look(node, GpuAsk::Whole);
   for (std::size_t i = 0; i < state.gpu_count; ++i) {
     state.milli[i] = free.milli[i] == FreeGpus::kHidden ? 0 : kWholeMilli;
