@@ -52,11 +52,13 @@ endfunction()
 #   *_test.cc                      -> jogak_<folder>_tests         (label unit)
 # Builders and generators for tests live in folders named testing/ and go into
 # jogak_<folder>_testing, which the tests of every folder may link.
-function(jogak_folder folder)
+# A folder inside a folder (apiserver/store) is a library of its own: jogak_apiserver_store.
+function(jogak_folder path)
   cmake_parse_arguments(arg "" "" "DEPS;PRIVATE_DEPS;EXCLUDE" ${ARGN})
-  file(GLOB_RECURSE all CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${folder}/*.cc")
-  foreach(path IN LISTS arg_EXCLUDE)
-    list(REMOVE_ITEM all "${PROJECT_SOURCE_DIR}/src/${folder}/${path}")
+  string(REPLACE "/" "_" folder "${path}")
+  file(GLOB_RECURSE all CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${path}/*.cc")
+  foreach(excluded IN LISTS arg_EXCLUDE)
+    list(REMOVE_ITEM all "${PROJECT_SOURCE_DIR}/src/${path}/${excluded}")
   endforeach()
   set(sources ${all})
   list(FILTER sources EXCLUDE REGEX "(_test\\.cc$)|(/testing/)")

@@ -24,15 +24,21 @@ MAY_INCLUDE = {
     "sim": {"base", "core", "scale", "sim"},
     "kube": {"base", "kube"},
     "import": {"base", "core", "kube", "import"},
-    "cli": {"base", "core", "scale", "sim", "kube", "import", "cli"},
+    "net": {"base", "net"},
+    "apiserver": {"base", "net", "apiserver"},
+    "live": {"base", "core", "scale", "kube", "import", "live"},
+    "cli": {"base", "core", "scale", "sim", "kube", "import", "net", "apiserver", "live", "cli"},
 }
 
 # Libraries that cost seconds to include: these folders, and .cc files alone.
 HEAVY = {
-    "simdjson.h": {"kube", "sim", "import"},
+    "simdjson.h": {"kube", "sim", "import", "apiserver"},
     "nlohmann": {"kube", "import"},
-    "yaml-cpp": {"kube", "sim", "import", "cli"},
+    "yaml-cpp": {"kube", "sim", "import", "apiserver", "cli"},
     "zlib.h": {"base"},
+    "openssl": {"net"},
+    "http_parser.h": {"net"},
+    "sqlite3.h": {"apiserver"},
 }
 
 def any_of(*patterns):

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/kinds/kinds.h"
+
+namespace jogak::api {
+
+void add_builtin_kinds(Registry& registry, const KindOptions& options) {
+  add_core_kinds(registry, options);
+  add_pod_kinds(registry, options);
+  add_workload_kinds(registry, options);
+  add_review_kinds(registry, options);
+}
+
+}  // namespace jogak::api

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the server says about itself: groups, versions, resources, OpenAPI, version.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "apiserver/registry/resource.h"
+#include "net/http.h"
+
+namespace jogak::api {
+
+struct TextAnswer {
+  int status = 200;
+  net::Headers headers;  // content-type and the like
+  std::string body;
+};
+
+// Answers GET of /, /api, /apis, /api/v1, /apis/GROUP, /apis/GROUP/VERSION, /version, /openapi/v2,
+// /openapi/v3 and below. nullopt: not a path of this part. `path` comes without the query, which is
+// `query` ("timeout=32s"); HEAD answers as GET (the front drops the body).
+std::optional<TextAnswer> answer_discovery(const Registry& registry, std::string_view path,
+                                           std::string_view query, const net::Headers& headers);
+
+}  // namespace jogak::api
