@@ -6,10 +6,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -94,6 +96,15 @@ class Strategy {
   // knows no graceful deletion.
   virtual std::optional<std::int64_t> deletion_grace(const Doc& object,
                                                      std::optional<std::int64_t> asked) const;
+  // What DELETE stores instead of deleting (a namespace turns Terminating), or why it may not be
+  // deleted now. nullopt: the ordinary way.
+  virtual std::optional<ApiResult<Doc>> delete_instead(const Doc& object,
+                                                       WriteContext& context) const;
+  // Whether an object that is being deleted and has no metadata.finalizers left may vanish with this
+  // update (a namespace: only when spec.finalizers is empty).
+  virtual bool may_vanish(const Doc& object) const;
+  // Whether DELETE answers with the object instead of a Status.
+  virtual bool returns_deleted_object() const { return false; }
   // Whether DELETE without a policy orphans dependents instead of deleting them in the background.
   virtual bool orphans_by_default() const { return false; }
   // Between versions that share a table (autoscaling v1 and v2, the two event groups): from the
@@ -201,6 +212,10 @@ class Registry {
 
  private:
   std::vector<std::unique_ptr<Resource>> resources_;
+  // group, version, plural; std::less<> lets string_views look up
+  std::map<std::tuple<std::string, std::string, std::string>, const Resource*, std::less<>>
+      by_path_;
+  std::map<std::string, const Resource*, std::less<>> by_table_;
   std::uint64_t generation_ = 0;
 };
 
