@@ -105,14 +105,6 @@ class Strategy {
   virtual bool may_vanish(const Doc& object) const;
   // Whether DELETE answers with the object instead of a Status.
   virtual bool returns_deleted_object() const { return false; }
-  // What DELETE answers with once the object is gone: its last state, or a Status.
-  virtual bool returns_deleted_object() const { return false; }
-  // Whether something besides metadata.finalizers keeps a deleted object: the spec.finalizers of a
-  // namespace. Asked by DELETE and by updates of an object that is being deleted.
-  virtual bool holds_deletion(const Doc& /*object*/) const { return false; }
-  // The last touch to an object that this DELETE marked (deletionTimestamp is set, it waits for
-  // grace or finalizers): a namespace becomes Terminating and has no grace period.
-  virtual void mark_deleting(Doc& /*object*/) const {}
   // Whether DELETE without a policy orphans dependents instead of deleting them in the background.
   virtual bool orphans_by_default() const { return false; }
   // Between versions that share a table (autoscaling v1 and v2, the two event groups): from the
