@@ -180,6 +180,7 @@ struct Resource {
   // Built-in kinds have a type; custom ones (crd/) a structural schema.
   const schema::Struct* type = nullptr;
   const Doc* custom_schema = nullptr;  // openAPIV3Schema; lives as long as the resource
+  Doc printer_columns;  // additionalPrinterColumns of a custom resource's version
   std::shared_ptr<const Strategy> strategy;
   CallHandler create_handler;  // POST goes here instead of the store (reviews, pods' bindings)
   std::string table;          // of the store: "pods", "deployments.apps"; shared by versions
