@@ -40,6 +40,9 @@ struct DeleteOptions {
   std::string propagation_policy;  // "", Background, Foreground, Orphan
 };
 
+// Fills in the labels and selectable fields of a stored version from the object.
+void index_object(const Resource& resource, const Doc& object, store::Object& result);
+
 class Ops : public Lookup {
  public:
   Ops(Loop& loop, store::Store& store, Registry& registry, Rng rng);
@@ -54,6 +57,7 @@ class Ops : public Lookup {
 
   ApiResult<Doc> create(WriteRequest& request, Doc object);
 
+  // The outcome of PUT and PATCH.
   struct Updated {
     Doc object;
     bool is_created = false;
@@ -82,6 +86,10 @@ class Ops : public Lookup {
 
  private:
   struct Impl;
+
+  ApiResult<Updated> replace(WriteRequest& request, const Change& change, bool may_create,
+                             bool is_put);
+
   std::unique_ptr<Impl> impl_;
 };
 
