@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/doc.h"
@@ -42,6 +43,9 @@ enum class FieldErrorType : std::uint8_t {
 // "FieldValueRequired": the reason of the cause.
 std::string_view reason_of(FieldErrorType type);
 
+// A string in quotes with escapes, as Go's %q shows it.
+std::string quoted(std::string_view text);
+
 struct FieldError {
   FieldErrorType type = FieldErrorType::Invalid;
   std::string field;
@@ -65,6 +69,9 @@ class FieldErrors {
   void add(FieldError error) { list_.push_back(std::move(error)); }
 
   bool empty() const { return list_.empty(); }
+  std::size_t size() const { return list_.size(); }
+  // `[a: Required value, b: ...]`, or the one entry without brackets; equal entries once.
+  std::string text() const;
   const std::vector<FieldError>& list() const { return list_; }
 
  private:

@@ -25,6 +25,7 @@ class LabelSelector {
     std::string key;
     Op op = Op::In;
     std::vector<std::string> values;  // sorted
+    bool is_exact = false;            // written with = or !=, which text() keeps
   };
 
   LabelSelector() = default;  // everything
