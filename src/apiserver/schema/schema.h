@@ -62,12 +62,14 @@ struct Field {
   std::vector<std::string_view> list_keys; // of ListKind::Map
   bool is_atomic = false;      // a map or struct that server-side apply takes as one value
   std::string_view default_text;           // JSON text of the default, "" for none
+  bool is_always = false;      // Go writes it even when it is zero
 };
 
 struct Struct {
   std::string_view name;  // "core.v1.PodSpec"
   std::vector<Field> fields;
   bool is_atomic = false;
+  std::vector<std::uint8_t> slots;  // of find(): a hash table of positions + 1
 
   // nullptr when there is no such member.
   const Field* find(std::string_view json_name) const;
