@@ -82,13 +82,13 @@ class Store {
   void remove(TableId table, Object last);
 
   struct Page {
-    std::vector<ObjectPtr> objects;  // sorted by namespace, then name
+    std::vector<ObjectPtr> objects;  // sorted by the text "ns/name"
     Revision revision = 0;
     bool has_more = false;           // more than `limit` matched
   };
   struct Range {
-    std::string_view ns;      // "" for all
-    std::string_view after_ns, after_name;  // continue behind this key
+    std::string_view ns = {};  // "" for all
+    std::string_view after_ns = {}, after_name = {};  // continue behind this key
     std::size_t limit = SIZE_MAX;
     const std::function<bool(const Object&)>* keep = nullptr;  // selectors; counts before `limit`
   };
