@@ -423,8 +423,7 @@ Result<FieldSelector> FieldSelector::parse(std::string_view text) {
   for (const std::string& part : parts) {
     if (part.empty()) continue;
     // The first operator splits; "==" is not "=" with a value that starts with "=".
-    const std::size_t at = part.find_first_of("=!");
-    std::size_t split = at;
+    std::size_t split = part.find_first_of("=!");
     while (split != std::string::npos && part[split] == '!' &&
            (split + 1 == part.size() || part[split + 1] != '=')) {
       split = part.find_first_of("=!", split + 1);
