@@ -17,6 +17,7 @@ namespace jogak::schema {
 namespace {
 
 constexpr std::size_t kFieldsMax = 255;  // slots are bytes, 0 is free
+constexpr std::string_view kTypeWord = "type ";
 
 // The next word up to `separator`, which goes too.
 std::string_view take(std::string_view& text, char separator) {
@@ -92,7 +93,8 @@ class Loader {
     while (!text.empty()) {
       std::string_view line = take(text, '\n');
       if (line.empty() || line.starts_with('#')) continue;
-      if (drop_prefix(line, "type ")) {
+      if (opens_type(line)) {
+        line.remove_prefix(kTypeWord.size());
         current = &named(take(line, ' '));
         current->is_atomic = line == "s=atomic";
         continue;
@@ -101,6 +103,12 @@ class Loader {
       current->fields.push_back(field(line));
     }
     for (Struct& type : structs_) finish(type);
+  }
+
+  // A field may be called "type" too; then a number follows.
+  static bool opens_type(std::string_view line) {
+    return line.starts_with(kTypeWord) && line.size() > kTypeWord.size() &&
+           (line[kTypeWord.size()] < '0' || line[kTypeWord.size()] > '9');
   }
 
   Field field(std::string_view line) {
@@ -172,10 +180,9 @@ class Loader {
   }
 
   static void finish(Struct& type) {
-    JOGAK_CHECK(!type.fields.empty() && type.fields.size() <= kFieldsMax, "kube.types: {}",
-                type.name);
+    JOGAK_CHECK(type.fields.size() <= kFieldsMax, "kube.types: fields of {}", type.name);
     for (Field& field : type.fields) field.is_always = is_always(field);
-    type.slots.assign(std::bit_ceil(type.fields.size() * 2), 0);
+    type.slots.assign(std::bit_ceil(type.fields.size() * 2 + 1), 0);
     const std::size_t mask = type.slots.size() - 1;
     for (std::size_t i = 0; i < type.fields.size(); ++i) {
       std::size_t slot = hash_of(type.fields[i].name) & mask;

@@ -4,7 +4,7 @@
 // protobuf numbers, and how lists merge. Read once from the text kube.types, which
 // tools/kube_schema.py wrote and which is linked into the binary. One line a field:
 //
-//   type core.v1.PodSpec            a struct, and its fields until the next "type"
+//   type core.v1.PodSpec            a struct, and its fields until the next such line
 //   containers 2 []core.v1.Container p=merge pk=name l=map k=name
 //   NAME NUMBER TYPE FLAGS...
 //

@@ -50,6 +50,12 @@ TEST(Schema, FieldsStandInOrderWithTheirNumbers) {
   EXPECT_EQ(pod.fields[3].type.of, &get("core.v1.PodSpec"));
 }
 
+TEST(Schema, AFieldMayBeCalledType) {
+  const Struct& condition = get("core.v1.PodCondition");
+  ASSERT_NE(condition.find("type"), nullptr);
+  EXPECT_EQ(condition.find("type")->number, 1);
+}
+
 TEST(Schema, Shapes) {
   struct Case {
     const char *type, *field;
