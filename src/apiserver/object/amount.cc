@@ -20,6 +20,8 @@ constexpr Wide kWideMax = std::numeric_limits<Wide>::max();
 constexpr Wide kInt64Max = std::numeric_limits<std::int64_t>::max();
 // Upstream computes in 64 bits while a number has no more digits than this.
 constexpr int kShortDigits = 18;
+// Decimals of a binary quantity beyond this cannot show in nano units, whatever its suffix.
+constexpr int kBinaryPlaces = 18;
 constexpr std::string_view kSuffixLetters = "eEinumkKMGTP";
 
 struct Scanned {
@@ -159,15 +161,17 @@ Result<Amount> Amount::read(std::string_view text) {
   bool is_literal = false;
   if (const Suffix* binary = find_suffix(kBinary, scanned->suffix)) {
     out.format_ = Format::BinarySi;
-    // `units` counts 10^-places; multiplying before the division loses no digit.
-    Wide units = times(scaled_nanos(digits, -9), Wide{1} << binary->exponent);
+    // `units` counts 10^-kept; multiplying before the division loses no digit that counts.
+    const int kept = std::min(places, kBinaryPlaces);
+    const Wide number = scaled_nanos(digits, kept - places - 9);
+    Wide units = times(number, Wide{1} << binary->exponent);
     Wide divisor = 1;
-    for (int i = 0; i < places && divisor < kWideMax; ++i) divisor = times(divisor, 10);
+    for (int i = 0; i < kept; ++i) divisor *= 10;
     for (; divisor > 1 && units > kWideMax / kNano; divisor /= 10) units = divided_up(units, 10);
     out.nanos_ = std::min(divided_up(times(units, kNano), divisor), kInt64Max * kNano);
     if (out.nanos_ < kNano) out.format_ = Format::DecimalSi;
     const bool is_short = places == 0 && count + binary->exponent * 3 / 10 + 1 <= 15;
-    is_literal = is_short && (scaled_nanos(digits, -9) & 7) != 0;
+    is_literal = is_short && (number & 7) != 0;
   } else {
     const Suffix* decimal = find_suffix(kDecimal, scanned->suffix);
     const auto exponent = decimal ? decimal->exponent : read_exponent(scanned->suffix);

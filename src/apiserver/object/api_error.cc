@@ -51,6 +51,12 @@ Doc details_of(const ApiError& error) {
   return details;
 }
 
+Refusal generic(int code, std::string_view reason, std::string message) {
+  Refusal refusal = plain(code, reason, std::move(message));
+  refusal.error().has_details = true;
+  return refusal;
+}
+
 Doc status_head() {
   Doc status = Doc::object();
   status.set("kind", "Status").set("apiVersion", "v1").set("metadata", Doc::object());
@@ -133,13 +139,28 @@ Refusal too_large_version(std::uint64_t asked, std::uint64_t current) {
 
 Refusal unauthorized() { return plain(401, "Unauthorized", "Unauthorized"); }
 
+Refusal no_such_resource() {
+  return generic(404, "NotFound", "the server could not find the requested resource");
+}
+
+Refusal method_not_allowed() {
+  return generic(405, "MethodNotAllowed",
+                 "the server does not allow this method on the requested resource");
+}
+
+Refusal unprocessable() {
+  return generic(422, "Invalid", "the server rejected our request due to an error in our request");
+}
+
 Doc status_of(const ApiError& error) {
   Doc status = status_head();
   if (!error.continue_token.empty()) status.at("metadata").set("continue", error.continue_token);
   status.set("status", "Failure");
   set_text(status, "message", error.message);
   set_text(status, "reason", error.reason);
-  if (Doc details = details_of(error); !details.empty()) status.set("details", std::move(details));
+  if (Doc details = details_of(error); error.has_details || !details.empty()) {
+    status.set("details", std::move(details));
+  }
   status.set("code", error.code);
   return status;
 }
@@ -152,6 +173,12 @@ Doc success_status(ResourceName resource, std::string_view name, std::string_vie
   subject.uid = uid;
   Doc status = status_head();
   status.set("status", "Success").set("details", details_of(subject));
+  return status;
+}
+
+Doc bare_success_status(int code) {
+  Doc status = status_head();
+  status.set("status", "Success").set("code", code);
   return status;
 }
 

@@ -26,6 +26,7 @@ struct [[nodiscard]] ApiError {
   std::string name, group, kind, uid;
   std::vector<Cause> causes;
   int retry_after_s = 0;
+  bool has_details = false;  // "details": {} even when all of it is empty
   // The answer is this text instead of a Status ("404 page not found").
   bool is_plain_text = false;
   std::string continue_token;  // metadata.continue of a 410
@@ -57,10 +58,16 @@ Refusal bare_error(int code, std::string message);  // empty reason, as a panic 
 Refusal expired(std::string message);               // 410
 Refusal too_large_version(std::uint64_t asked, std::uint64_t current);  // 504 with its cause
 Refusal unauthorized();
+// What the generic layers answer when no handler can: these carry empty details.
+Refusal no_such_resource();    // 404 the server could not find the requested resource
+Refusal method_not_allowed();  // 405
+Refusal unprocessable();       // 422 without a field
 
 // The Status object.
 Doc status_of(const ApiError& error);
 // {"kind":"Status",...,"status":"Success","details":{...}}
 Doc success_status(ResourceName resource, std::string_view name, std::string_view uid);
+// The same without details and with a code: the answer to a binding or an eviction (201).
+Doc bare_success_status(int code);
 
 }  // namespace jogak::api

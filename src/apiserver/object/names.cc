@@ -226,9 +226,8 @@ Problems check_config_key(std::string_view text) {
 }
 
 Problems check_percent(std::string_view text) {
-  if (text.size() >= 2 && text.ends_with('%') && all_are(text.substr(0, text.size() - 1), is_digit)) {
-    return {};
-  }
+  const std::string_view digits = text.substr(0, text.empty() ? 0 : text.size() - 1);
+  if (text.ends_with('%') && !digits.empty() && all_are(digits, is_digit)) return {};
   return {rule("a valid percent string must be a numeric string followed by an ending '%'",
                "[0-9]+%", {"1%", "93%"})};
 }

@@ -35,7 +35,8 @@ void add_problems(FieldErrors& errors, const Path& at, const Doc& value, const P
 using NameCheck = Problems (*)(std::string_view);
 void validate_meta(const Doc& metadata, bool is_namespaced, NameCheck check_name, const Path& at,
                    FieldErrors& errors);
-// Immutable members (name, namespace, uid, creationTimestamp, deletion*), finalizers while deleting.
+// Immutable members (name, namespace, uid, creationTimestamp, deletion*); no new finalizers while
+// deleting.
 void validate_meta_update(const Doc& metadata, const Doc& old_metadata, const Path& at,
                           FieldErrors& errors);
 void validate_labels(const Doc& labels, const Path& at, FieldErrors& errors);

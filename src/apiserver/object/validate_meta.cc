@@ -67,7 +67,8 @@ void validate_owner(const Doc& owner, const Path& at, FieldErrors& errors) {
     errors.invalid(at.child("apiVersion"), api_version, "version must not be empty");
   }
   for (const std::string_view member : {"kind", "name", "uid"}) {
-    if (owner[member].as_string().empty()) errors.invalid(at.child(member), "", "must not be empty");
+    if (!owner[member].as_string().empty()) continue;
+    errors.invalid(at.child(member), "", "must not be empty");
   }
   if (api_version == "v1" && owner["kind"].as_string() == "Event") {
     errors.invalid(at, owner, "/v1, Kind=Event is disallowed from being an owner");
