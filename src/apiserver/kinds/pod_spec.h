@@ -28,9 +28,6 @@ void drop_gated_pod_fields(Doc& spec, bool has_pod_groups);
 
 // Labels, annotations and spec of a template, after its defaults. `at` is the template's path.
 void validate_pod_template(const Doc& pod_template, const Path& at, FieldErrors& errors);
-// `metadata` is the pod's or the template's: annotations and labels that rules of the spec look at.
-void validate_pod_spec(const Doc& spec, const Doc& metadata, const Path& at, FieldErrors& errors);
-
 // Adds what a client should hear about an accepted template (or pod, with the root path). `old` is
 // the one before an update, else a null Doc: what was there already is not repeated.
 void warn_about_pod_template(const Doc& pod_template, const Doc& old, const Path& at,
