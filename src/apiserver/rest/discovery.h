@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the server says about itself: groups, versions, resources, OpenAPI, version.
+// What the server says about itself: groups, versions, resources, OpenAPI, version, health.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,9 +19,27 @@ struct TextAnswer {
   std::string body;
 };
 
-// Answers GET of /, /api, /apis, /api/v1, /apis/GROUP, /apis/GROUP/VERSION, /version, /openapi/v2,
-// /openapi/v3 and below. nullopt: not a path of this part. `path` comes without the query, which is
-// `query` ("timeout=32s"); HEAD answers as GET (the front drops the body).
+// Documents are made when first asked for and kept until the registry changes.
+class Discovery {
+ public:
+  // `registry` outlives this.
+  explicit Discovery(const Registry& registry);
+  ~Discovery();
+
+  // Answers GET of /, /api, /apis, /api/v1, /apis/GROUP, /apis/GROUP/VERSION, /version,
+  // /openapi/v2, /openapi/v3 and below, /healthz, /livez and /readyz and below (these with any
+  // method). nullopt: not a path of this part, or nothing there: the front says 404. `path` comes
+  // without the query, which is `query` ("timeout=32s"); HEAD answers as GET (the front drops the
+  // body).
+  std::optional<TextAnswer> answer(std::string_view path, std::string_view query,
+                                   const net::Headers& headers);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// One answer without keeping anything for the next.
 std::optional<TextAnswer> answer_discovery(const Registry& registry, std::string_view path,
                                            std::string_view query, const net::Headers& headers);
 

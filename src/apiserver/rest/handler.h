@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HTTP in front of the verbs: who asks, for what, in which form; errors as Status objects. Serves
+// /api and /apis, discovery and health; nothing here knows sockets.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "apiserver/ops/ops.h"
+#include "apiserver/rest/exchange.h"
+#include "apiserver/rest/options.h"
+#include "apiserver/rest/watch.h"
+#include "net/http.h"
+
+namespace jogak::api {
+
+// Bearer tokens and whom they stand for.
+using Tokens = std::map<std::string, User, std::less<>>;
+
+// What a list selects, for others than GET.
+struct Found {
+  std::vector<store::ObjectPtr> objects;
+  Doc metadata;  // of the list
+};
+ApiResult<Found> find_objects(Ops& ops, const Resource& resource, const ListOptions& options,
+                              std::string_view ns);
+
+class RestHandler {
+ public:
+  RestHandler(Ops& ops, Tokens tokens) : ops_(ops), tokens_(std::move(tokens)) {}
+
+  void handle(net::HttpRequest request, std::shared_ptr<net::ResponseWriter> writer);
+
+  // Writes are refused with this text from now on (the journal failed); "" allows them.
+  void refuse_writes(std::string why) { write_refusal_ = std::move(why); }
+
+ private:
+  using ExchangePtr = std::shared_ptr<Exchange>;
+
+  ApiResult<User> authenticate(const net::HttpRequest& request) const;
+  void dispatch(const ExchangePtr& exchange);
+  void on_collection(const ExchangePtr& exchange, const Resource& resource);
+  void on_object(const ExchangePtr& exchange, const Resource& resource);
+  void on_subresource(const ExchangePtr& exchange, const Resource& resource,
+                      const Subresource& subresource);
+
+  void list(const ExchangePtr& exchange, const Resource& resource, bool has_waited);
+  void get(const ExchangePtr& exchange, const Resource& resource, bool has_waited);
+  ApiResult<void> create(const ExchangePtr& exchange, const Resource& resource);
+  ApiResult<void> update(const ExchangePtr& exchange, const Resource& resource,
+                         const Subresource* subresource);
+  ApiResult<void> patch(const ExchangePtr& exchange, const Resource& resource,
+                        const Subresource* subresource);
+  ApiResult<void> remove(const ExchangePtr& exchange, const Resource& resource);
+  ApiResult<void> remove_collection(const ExchangePtr& exchange, const Resource& resource);
+  ApiResult<void> call(const ExchangePtr& exchange, const Resource& resource,
+                       const Subresource* subresource, Verb verb, const CallHandler& handler);
+  ApiResult<void> show_projection(const ExchangePtr& exchange, const Resource& resource,
+                                  const Subresource& subresource);
+  void when_reached(const ExchangePtr& exchange, store::Revision wanted,
+                    std::function<void()> serve);
+  WriteRequest write_request(const Exchange& exchange, const Resource& resource,
+                             const WriteOptions& options) const;
+
+  Ops& ops_;
+  Tokens tokens_;
+  std::string write_refusal_;
+  std::shared_ptr<EventBytes> event_bytes_ = std::make_shared<EventBytes>();
+};
+
+}  // namespace jogak::api
