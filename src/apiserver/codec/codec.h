@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes to Docs and back: JSON, YAML, and the protobuf of built-in kinds; and which of them a client
-// asked for.
+// Bytes to Docs and back: JSON, YAML, and the protobuf of built-in kinds; and which of them a
+// client asked for.
 #pragma once
 
 #include <cstdint>

@@ -156,6 +156,7 @@ class Loader {
     } else if (name == "pk") {
       field.patch_key = value;
     } else if (name == "l") {
+      field.names_list = true;
       field.list = value == "map"   ? ListKind::Map
                    : value == "set" ? ListKind::Set
                                     : ListKind::Atomic;
@@ -181,7 +182,10 @@ class Loader {
 
   static void finish(Struct& type) {
     JOGAK_CHECK(type.fields.size() <= kFieldsMax, "kube.types: fields of {}", type.name);
-    for (Field& field : type.fields) field.is_always = is_always(field);
+    for (Field& field : type.fields) {
+      field.is_always = is_always(field);
+      type.always_count += field.is_always ? 1 : 0;
+    }
     type.slots.assign(std::bit_ceil(type.fields.size() * 2 + 1), 0);
     const std::size_t mask = type.slots.size() - 1;
     for (std::size_t i = 0; i < type.fields.size(); ++i) {

@@ -59,6 +59,7 @@ struct Field {
   bool patch_replace = false;
   std::string_view patch_key;  // of the list's elements; empty for lists of scalars
   ListKind list = ListKind::Atomic;        // server-side apply
+  bool names_list = false;     // the type says so itself; silence means Atomic too
   std::vector<std::string_view> list_keys; // of ListKind::Map
   bool is_atomic = false;      // a map or struct that server-side apply takes as one value
   std::string_view default_text;           // JSON text of the default, "" for none
@@ -69,6 +70,7 @@ struct Struct {
   std::string_view name;  // "core.v1.PodSpec"
   std::vector<Field> fields;
   bool is_atomic = false;
+  std::size_t always_count = 0;     // fields with is_always
   std::vector<std::uint8_t> slots;  // of find(): a hash table of positions + 1
 
   // nullptr when there is no such member.
