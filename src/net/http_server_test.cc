@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server over real loopback sockets: what a client sees.
+#include "net/http_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+
+#include <fmt/core.h>
+
+#include "net/testing/http_client.h"
+#include "net/testing/loop_thread.h"
+
+namespace jogak::net {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+using Writer = std::shared_ptr<ResponseWriter>;
+
+class HttpServerTest : public testing::Test {
+ protected:
+  void TearDown() override {
+    thread_.call([this] {
+      streams_.clear();
+      server_.reset();
+    });
+  }
+
+  void start(HttpServerOptions options = {}) {
+    thread_.call([&] {
+      auto server = HttpServer::listen(thread_.loop(), std::move(options),
+                                       [this](HttpRequest request, const Writer& writer) {
+                                         handle(std::move(request), writer);
+                                       });
+      ASSERT_TRUE(server.has_value()) << server.error().what;
+      server_ = std::move(*server);
+    });
+  }
+  void start_tls(HttpServerOptions options = {}) {
+    identity_ = make_self_signed({"127.0.0.1", "localhost", "::1"}).value();
+    options.tls = TlsContext::make(identity_).value();
+    start(std::move(options));
+  }
+
+  HttpClient client(HttpClientOptions options = {}) const {
+    if (!identity_.certificate_pem.empty()) options.trusted_pem = identity_.certificate_pem;
+    auto made = HttpClient::connect(server_->port(), options);
+    EXPECT_TRUE(made.has_value()) << made.error().what;
+    return std::move(*made);
+  }
+
+  // On the loop.
+  void handle(HttpRequest request, const Writer& writer) {
+    ++requests_;
+    if (request.target == "/echo") {
+      writer->respond(200, {{"X-Method", request.method}}, std::move(request.body));
+    } else if (request.target == "/headers") {
+      std::string text;
+      for (const auto& [name, value] : request.headers) text += name + "=" + value + "\n";
+      writer->respond(200, {}, text);
+    } else if (request.target.starts_with("/stream/")) {
+      writer->begin(200, {{"Content-Type", "application/json"}});
+      writer->on_close([this, target = request.target] {
+        ++closed_;
+        streams_.erase(target);
+      });
+      streams_[request.target] = writer;
+    } else if (request.target == "/big") {
+      writer->begin(200, {});
+      auto left = std::make_shared<int>(100);
+      // a self-made loop: every drain brings the next piece
+      writer->on_drain([this, left, writer] {
+        pending_max_ = std::max(pending_max_, writer->pending());
+        if ((*left)-- > 0) {
+          writer->write(std::string(1 << 20, 'x'));
+        } else {
+          writer->end();
+        }
+      });
+    } else if (request.target == "/later") {
+      thread_.loop().post([writer] { writer->respond(200, {}, "later"); });
+    } else {
+      writer->respond(200, {{"Content-Type", "text/plain"}},
+                      request.method + " " + request.target);
+    }
+  }
+
+  void send(const std::string& stream, const std::string& line) {
+    thread_.call([&] {
+      if (streams_.contains(stream)) streams_[stream]->write(line + "\n");
+    });
+  }
+  // Waits until the loop sees this, asking it over and over.
+  template <class F>
+  bool eventually(F condition) {
+    for (int i = 0; i < 100'000; ++i) {
+      if (thread_.call(condition)) return true;
+    }
+    return false;
+  }
+
+  LoopThread thread_;
+  TlsIdentity identity_;
+  std::unique_ptr<HttpServer> server_;
+  // of the loop's thread
+  std::map<std::string, Writer> streams_;
+  int requests_ = 0, closed_ = 0;
+  std::size_t pending_max_ = 0;
+};
+
+TEST_F(HttpServerTest, AnswersOneAfterTheOtherOnOneConnection) {
+  start();
+  auto c = client();
+  for (int i = 0; i < 3; ++i) {
+    const auto response = c.request("GET", fmt::format("/{}", i));
+    ASSERT_TRUE(response.has_value()) << response.error().what;
+    EXPECT_EQ(response->status, 200);
+    EXPECT_EQ(response->body, fmt::format("GET /{}", i));
+    EXPECT_EQ(header(response->headers, "content-type"), "text/plain");
+    EXPECT_EQ(header(response->headers, "connection"), "");
+    EXPECT_THAT(std::string(header(response->headers, "date")), HasSubstr(" GMT"));
+  }
+  EXPECT_EQ(thread_.call([&] { return server_->counts().accepted; }), 1U);
+}
+
+TEST_F(HttpServerTest, BodiesComeByLengthOrInChunks) {
+  start();
+  auto c = client();
+  const std::string large(1'000'000, 'b');
+  EXPECT_EQ(c.request("POST", "/echo", {}, large)->body, large);
+  ASSERT_TRUE(c.send_raw("PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                         "5\r\nhello\r\n7;ext=1\r\n, world\r\n0\r\nTrailer: t\r\n\r\n").has_value());
+  const auto response = c.read_response();
+  EXPECT_EQ(response->body, "hello, world");
+  EXPECT_EQ(header(response->headers, "x-method"), "PUT");
+}
+
+TEST_F(HttpServerTest, PipelinedRequestsAreAnsweredInOrder) {
+  start();
+  auto c = client();
+  std::string all;
+  for (int i = 0; i < 100; ++i) {
+    all += fmt::format("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", i % 3 == 0 ? "/later" : fmt::format("/{}", i));
+  }
+  ASSERT_TRUE(c.send_raw(all).has_value());
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_EQ(c.read_response()->body, i % 3 == 0 ? "later" : fmt::format("GET /{}", i));
+  }
+}
+
+TEST_F(HttpServerTest, HeadGetsTheHeadAlone) {
+  start();
+  auto c = client();
+  const auto response = c.request("HEAD", "/x");
+  EXPECT_EQ(header(response->headers, "content-length"), "7");
+  EXPECT_EQ(response->body, "");
+  EXPECT_EQ(c.request("GET", "/y")->body, "GET /y");
+}
+
+TEST_F(HttpServerTest, StreamsGoOutPieceByPiece) {
+  start();
+  auto c = client();
+  ASSERT_TRUE(c.send_request("GET", "/stream/a").has_value());
+  const auto head = c.read_head();
+  EXPECT_EQ(header(head->headers, "transfer-encoding"), "chunked");
+  EXPECT_EQ(header(head->headers, "content-type"), "application/json");
+  for (const char* line : {"one", "two", "three"}) {
+    send("/stream/a", line);
+    EXPECT_EQ(**c.read_line(), line);
+  }
+  thread_.call([&] { streams_["/stream/a"]->end(); });
+  EXPECT_FALSE(c.read_line()->has_value());
+  EXPECT_TRUE(eventually([&] { return closed_ == 1; }));  // the last byte has left
+  EXPECT_EQ(c.request("GET", "/after")->body, "GET /after");
+}
+
+TEST_F(HttpServerTest, SharedBytesReachAllPeers) {
+  start();
+  std::vector<HttpClient> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(client());
+    ASSERT_TRUE(clients.back().send_request("GET", fmt::format("/stream/{}", i)).has_value());
+    ASSERT_TRUE(clients.back().read_head().has_value());
+  }
+  const auto shared = std::make_shared<const std::string>(std::string(5000, 's') + "\n");
+  thread_.call([&] {
+    for (const auto& [name, writer] : streams_) writer->write_shared(shared);
+  });
+  for (HttpClient& each : clients) EXPECT_EQ(**each.read_line() + "\n", *shared);
+  EXPECT_TRUE(eventually([&] { return shared.use_count() == 1; }));
+}
+
+TEST_F(HttpServerTest, AHandlerHearsThatThePeerHasGone) {
+  start();
+  std::optional<HttpClient> c = client();
+  ASSERT_TRUE(c->send_request("GET", "/stream/a").has_value());
+  ASSERT_TRUE(c->read_head().has_value());
+  c.reset();
+  EXPECT_TRUE(eventually([&] { return closed_ == 1 && streams_.empty(); }));
+  EXPECT_TRUE(eventually([&] { return server_->counts().connections == 0; }));
+}
+
+TEST_F(HttpServerTest, AResetIsNoticedToo) {
+  start();
+  auto c = client();
+  ASSERT_TRUE(c.send_request("GET", "/stream/a").has_value());
+  ASSERT_TRUE(c.read_head().has_value());
+  c.reset();
+  EXPECT_TRUE(eventually([&] { return closed_ == 1; }));
+}
+
+TEST_F(HttpServerTest, ALargeAnswerIsMadeAsThePeerTakesIt) {
+  start();
+  auto c = client();
+  const auto response = c.request("GET", "/big");
+  ASSERT_TRUE(response.has_value()) << response.error().what;
+  EXPECT_EQ(response->body.size(), std::size_t{100} << 20);
+  EXPECT_LE(thread_.call([&] { return pending_max_; }), std::size_t{1} << 20);
+}
+
+TEST_F(HttpServerTest, TlsCarriesTheSame) {
+  start_tls();
+  EXPECT_THAT(server_->url(), StartsWith("https://127.0.0.1:"));
+  auto c = client();
+  const std::string large(1'000'000, 'b');
+  EXPECT_EQ(c.request("POST", "/echo", {}, large)->body, large);
+  EXPECT_EQ(c.request("GET", "/big")->body.size(), std::size_t{100} << 20);
+  ASSERT_TRUE(c.send_request("GET", "/stream/a").has_value());
+  ASSERT_TRUE(c.read_head().has_value());
+  send("/stream/a", "line");
+  EXPECT_EQ(**c.read_line(), "line");
+}
+
+}  // namespace
+}  // namespace jogak::net
