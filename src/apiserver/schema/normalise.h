@@ -2,7 +2,8 @@
 //
 // A JSON value as the Go server would hold and write it: unknown members dropped, wrong types
 // refused, quantities canonical, members in the order of the type, empty ones left out or written
-// as the type says. After decode() every handler may rely on the types: a member is absent or right.
+// as the type says. After decode() every handler may rely on the types: a member is absent or
+// right.
 #pragma once
 
 #include <string>

@@ -147,9 +147,11 @@ TEST(Decode, DuplicatesStandAmongThem) {
   complaints.duplicates = {"duplicate field \"spec.containers[0].image\"",
                            "duplicate field \"metadata.labels.a\"",
                            "duplicate field \"spec.bar.x\""};
+  const Doc containers = list({object({{"image", "i"}, {"foo", 1}})});
   const auto result =
       decode(object({{"metadata", object({{"labels", object({{"a", "b"}})}})},
-       XX             get("core.v1.Pod"), complaints);
+                     {"spec", object({{"bar", object({{"x", 1}})}, {"containers", containers}})}}),
+             get("core.v1.Pod"), complaints);
   ASSERT_TRUE(result.has_value());
   // What stands in an unknown field is never looked at.
   EXPECT_EQ(complaints.unknown,
