@@ -5,6 +5,7 @@
 // carriers of images and of the defaults that scores assume.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "base/json_writer.h"
@@ -28,6 +29,8 @@ void write_selector(JsonWriter& json, std::string_view key,
                     const std::optional<core::LabelSelector>& selector);
 void write_node_terms(JsonWriter& json, const std::vector<core::NodeSelectorTerm>& terms);
 void write_node_term(JsonWriter& json, const core::NodeSelectorTerm& term);
+// Value of the annotation jogak.io/gpu-holds: the devices given to a pod that asked in this way.
+std::string holds_text(std::span<const core::GpuHold> holds, core::GpuAsk kind);
 std::string_view effect_text(core::TaintEffect effect);
 // "1500m" for cpu, plain numbers else.
 std::string quantity_text(std::string_view resource, std::int64_t amount);

@@ -246,20 +246,6 @@ void write_tolerations(JsonWriter& json, const PodShape& shape) {
 
 // ---- devices --------------------------------------------------------------------------------
 
-void write_holds(JsonWriter& json, const core::Pod& pod, GpuAsk kind) {
-  JsonWriter list;
-  list.begin_array();
-  for (const core::GpuHold& hold : pod.holds) {
-    list.begin_object().field("gpu", hold.gpu);
-    if (kind == GpuAsk::ShareMilli) list.field("milli", hold.amount);
-    if (kind == GpuAsk::ShareMib) list.field("mib", hold.amount);
-    if (kind == GpuAsk::Mig) list.field("migStart", hold.mig_start);
-    list.end_object();
-  }
-  list.end_array();
-  json.field("jogak.io/gpu-holds", list.take());
-}
-
 void write_annotations(JsonWriter& json, const core::Pod& pod, const core::GpuRequest& gpu) {
   json.key("annotations").begin_object();
   const std::string amount = std::to_string(gpu.amount);
@@ -272,7 +258,9 @@ void write_annotations(JsonWriter& json, const core::Pod& pod, const core::GpuRe
   if (!gpu.models.empty()) {
     json.field("jogak.io/gpu-models", fmt::format("{}", fmt::join(gpu.models, ",")));
   }
-  if (pod.holds_known && !pod.holds.empty()) write_holds(json, pod, gpu.kind);
+  if (pod.holds_known && !pod.holds.empty()) {
+    json.field("jogak.io/gpu-holds", holds_text(pod.holds, gpu.kind));
+  }
   json.end_object();
 }
 
@@ -322,6 +310,20 @@ void write_status(JsonWriter& json, const Cluster& cluster, const core::Pod& pod
 }
 
 }  // namespace
+
+std::string holds_text(std::span<const core::GpuHold> holds, core::GpuAsk kind) {
+  JsonWriter list;
+  list.begin_array();
+  for (const core::GpuHold& hold : holds) {
+    list.begin_object().field("gpu", hold.gpu);
+    if (kind == GpuAsk::ShareMilli) list.field("milli", hold.amount);
+    if (kind == GpuAsk::ShareMib) list.field("mib", hold.amount);
+    if (kind == GpuAsk::Mig) list.field("migStart", hold.mig_start);
+    list.end_object();
+  }
+  list.end_array();
+  return list.take();
+}
 
 Result<void> write_pod(JsonWriter& json, const Cluster& cluster, core::PodId id) {
   const core::Pod& pod = cluster.pod(id);
