@@ -28,9 +28,8 @@ void drop_gated_pod_fields(Doc& spec, bool has_pod_groups);
 
 // Labels, annotations and spec of a template, after its defaults. `at` is the template's path.
 void validate_pod_template(const Doc& pod_template, const Path& at, FieldErrors& errors);
-// Adds what a client should hear about an accepted template (or pod, with the root path). `old` is
-// the one before an update, else a null Doc: what was there already is not repeated.
-void warn_about_pod_template(const Doc& pod_template, const Doc& old, const Path& at,
+// Adds what a client should hear about an accepted template, or pod (then the path is empty).
+void warn_about_pod_template(const Doc& pod_template, const Path& at,
                              std::vector<std::string>& warnings);
 
 // "Guaranteed", "Burstable" or "BestEffort".
