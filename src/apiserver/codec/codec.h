@@ -58,7 +58,12 @@ struct MediaType {
 
   std::string_view parameter(std::string_view name) const;
 };
+// In the order of the header; clauses that are not types are left out.
 std::vector<MediaType> parse_media_types(std::string_view header);
+// The type of a Content-Type, in lower case; nullopt when the header is malformed.
+std::optional<std::string> media_type_of(std::string_view content_type);
+// The form of a body by its Content-Type ("" is JSON); nullopt: 415.
+std::optional<Form> form_of(std::string_view content_type);
 
 // What to answer with.
 struct Negotiated {
