@@ -3,6 +3,11 @@
 // The built-in kinds: names, subresources and rules of each. One function a family of kinds.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
 #include "apiserver/registry/resource.h"
 
 namespace jogak::api {
@@ -12,6 +17,8 @@ struct KindOptions {
   std::string service_range = "10.0.0.0/24";  // cluster IPs
   // scheduling.k8s.io/v1alpha2 (pod groups, workloads) and the pod's schedulingGroup.
   bool has_pod_groups = false;
+  // Whom a bearer token stands for; what token reviews answer. None: no token is known.
+  std::function<std::optional<User>(std::string_view token)> authenticate;
 };
 
 void add_pod_kinds(Registry& registry, const KindOptions& options);       // pods, bindings
