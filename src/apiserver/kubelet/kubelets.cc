@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes: what a kubelet says of itself, and which pods it looks after.
+#include "apiserver/kubelet/kubelets.h"
+
+#include <algorithm>
+
+#include <fmt/core.h>
+
+#include "apiserver/object/meta.h"
+
+namespace jogak::kubelet {
+
+namespace {
+
+constexpr std::size_t kLeasesPerSecond = 100;  // over all nodes
+constexpr std::int64_t kLeaseSeconds = 40;
+constexpr std::string_view kLeases = "leases.coordination.k8s.io";
+constexpr std::string_view kLeaseNamespace = "kube-node-lease";
+
+std::string node_ip(std::uint32_t number) {
+  return fmt::format("10.{}.{}.{}", 64 + (number >> 16U) % 64, (number >> 8U) & 255U,
+                     number & 255U);
+}
+
+Doc condition(std::string_view type, bool is_true, std::string_view reason,
+              std::string_view message, TimeUs now) {
+  return Doc::object()
+      .set("type", type)
+      .set("status", is_true ? "True" : "False")
+      .set("lastHeartbeatTime", api::format_time(now))
+      .set("lastTransitionTime", api::format_time(now))
+      .set("reason", reason)
+      .set("message", message);
+}
+
+Doc healthy_conditions(TimeUs now) {
+  Doc list = Doc::array();
+  list.push(condition("MemoryPressure", false, "KubeletHasSufficientMemory",
+                      "kubelet has sufficient memory available", now));
+  list.push(condition("DiskPressure", false, "KubeletHasNoDiskPressure",
+                      "kubelet has no disk pressure", now));
+  list.push(condition("PIDPressure", false, "KubeletHasSufficientPID",
+                      "kubelet has sufficient PID available", now));
+  list.push(condition("Ready", true, "KubeletReady", "kubelet is posting ready status", now));
+  return list;
+}
+
+// "nvidia.com/gpu=2,..." taken from what the node could allocate.
+Doc without_unhealthy(const Doc& capacity, std::string_view unhealthy) {
+  api::ResourceList list = api::read_resources(capacity);
+  while (!unhealthy.empty()) {
+    const std::size_t end = std::min(unhealthy.find(','), unhealthy.size());
+    const std::string_view item = unhealthy.substr(0, end);
+    unhealthy.remove_prefix(std::min(end + 1, unhealthy.size()));
+    const std::size_t equals = item.find('=');
+    if (equals == std::string_view::npos) continue;
+    const auto it = list.find(item.substr(0, equals));
+    const auto lost = api::Amount::parse(item.substr(equals + 1));
+    if (it == list.end() || !lost.has_value()) continue;
+    it->second -= *lost;
+    if (it->second.is_negative()) it->second = api::Amount::of(0);
+  }
+  return api::write_resources(list);
+}
+
+}  // namespace
+
+Kubelets::Kubelets(const controllers::ApiFactory& make_api, controllers::PodIndex& pods,
+                   KubeletOptions options)
+    : api_(make_api("kubelet")),
+      pods_(pods),
+      options_(std::move(options)),
+      queue_(api_->loop(), [this](const std::string& key) { return sync_pod(key); }) {
+  following_ = api_->follow("nodes", [this](const api::Api::Change& change) { on_node(change); });
+  pods_.listen([this, alive = alive_](store::EventType type, const controllers::PodViewPtr& pod,
+                                      const controllers::PodViewPtr&) {
+    if (*alive) on_pod(type, pod);
+  });
+}
+
+Kubelets::~Kubelets() {
+  *alive_ = false;
+  for (auto& [name, node] : nodes_) {
+    api_->loop().cancel(node.lease_timer);
+    for (auto& [uid, run] : node.runs) api_->loop().cancel(run.timer);
+  }
+}
+
+Kubelets::NodeState* Kubelets::find_node(std::string_view name) {
+  const auto it = nodes_.find(name);
+  return it == nodes_.end() ? nullptr : &it->second;
+}
+
+void Kubelets::on_node(const api::Api::Change& change) {
+  const Doc& object = *change.object;
+  const std::string& name = api::name_of(object);
+  if (change.type == store::EventType::Deleted) {
+    if (NodeState* node = find_node(name)) {
+      api_->loop().cancel(node->lease_timer);
+      for (auto& [uid, run] : node->runs) api_->loop().cancel(run.timer);
+      nodes_.erase(name);
+    }
+    return;
+  }
+  if (api::meta(object)["labels"][kSimulatedLabel].as_string() != "true") return;
+  const auto [it, is_new] = nodes_.try_emplace(name);
+  NodeState& node = it->second;
+  if (is_new) {
+    node.name = name;
+    node.number = next_node_++;
+    node.ip = node_ip(node.number);
+    renew_lease(name);
+  }
+  sync_node(node, object);
+  if (is_new) {
+    for (const controllers::PodViewPtr& pod : pods_.on_node(name)) queue_.add(pod->key());
+  }
+}
+
+void Kubelets::sync_node(NodeState& node, const Doc& object) {
+  const Doc& annotations = api::meta(object)["annotations"];
+  const bool is_down = annotations[kFault].as_string() == "down";
+  if (is_down != node.is_down) {
+    node.is_down = is_down;
+    if (!is_down) {  // back: say so, and look after what happened meanwhile
+      node.has_status = false;
+      renew_lease(node.name);
+      for (const controllers::PodViewPtr& pod : pods_.on_node(node.name)) queue_.add(pod->key());
+    }
+  }
+  node.ledger.set_allocatable(object.get("status", "allocatable"));
+  if (node.is_down) return;
+  const std::string& unhealthy = annotations[kUnhealthy].as_string();
+  if (node.has_status && unhealthy == node.last_unhealthy) return;
+  node.last_unhealthy = unhealthy;
+  node.has_status = true;
+  write_node_status(node, object);
+}
+
+void Kubelets::write_node_status(NodeState& node, const Doc& object) {
+  Doc capacity = object.get("status", "capacity");
+  capacity.set_default("cpu", "32");
+  capacity.set_default("memory", "128Gi");
+  capacity.set_default("pods", "110");
+  Doc status = Doc::object();
+  status.set("capacity", capacity)
+      .set("allocatable", without_unhealthy(capacity, node.last_unhealthy))
+      .set("conditions", healthy_conditions(api_->now()));
+  Doc addresses = Doc::array();
+  addresses.push(Doc::object().set("type", "InternalIP").set("address", node.ip));
+  addresses.push(Doc::object().set("type", "Hostname").set("address", node.name));
+  status.set("addresses", std::move(addresses));
+  status.set("nodeInfo", Doc::object()
+                             .set("architecture", "amd64")
+                             .set("bootID", api::uid_of(object))
+                             .set("containerRuntimeVersion", "sim://1.0")
+                             .set("kernelVersion", "6.1.0")
+                             .set("kubeProxyVersion", "")
+                             .set("kubeletVersion", options_.version)
+                             .set("machineID", api::uid_of(object))
+                             .set("operatingSystem", "linux")
+                             .set("osImage", "Jogak simulated node")
+                             .set("systemUUID", api::uid_of(object)));
+  const auto written = api_->patch("nodes", "", node.name, api::PatchType::Merge,
+                                   Doc::object().set("status", std::move(status)), "status");
+  if (!written.has_value()) node.has_status = false;  // the next change of the node tries again
+}
+
+TimeUs Kubelets::lease_period() const {
+  const auto nodes = static_cast<TimeUs>(nodes_.size());
+  return std::max(options_.lease_period,
+                  nodes * kSecondInUs / static_cast<TimeUs>(kLeasesPerSecond));
+}
+
+void Kubelets::renew_lease(const std::string& name) {
+  NodeState* node = find_node(name);
+  if (node == nullptr || node->is_down) return;
+  const std::string now = api::format_micro_time(api_->now());
+  const Doc renewal = Doc::object().set("spec", Doc::object().set("renewTime", now));
+  const auto renewed = api_->patch(kLeases, kLeaseNamespace, name, api::PatchType::Merge, renewal);
+  if (!renewed.has_value() && renewed.error().code == 404) {
+    Doc lease = Doc::object();
+    lease.set("metadata", Doc::object().set("name", name).set("namespace", kLeaseNamespace));
+    lease.set("spec", Doc::object()
+                          .set("holderIdentity", name)
+                          .set("leaseDurationSeconds", kLeaseSeconds)
+                          .set("renewTime", now));
+    // a refusal (the namespace is not there yet) is cured by the next renewal
+    const auto made = api_->create(kLeases, kLeaseNamespace, std::move(lease));
+    static_cast<void>(made);
+  }
+  api_->loop().cancel(node->lease_timer);
+  node->lease_timer = api_->loop().after(lease_period(), [this, alive = alive_, name] {
+    if (*alive) renew_lease(name);
+  });
+}
+
+void Kubelets::on_pod(store::EventType type, const controllers::PodViewPtr& pod) {
+  NodeState* node = find_node(pod->node);
+  if (node == nullptr) return;
+  if (type == store::EventType::Deleted) {
+    forget(*node, pod->uid);
+  } else {
+    queue_.add(pod->key());
+  }
+}
+
+controllers::Outcome Kubelets::sync_pod(const std::string& key) {
+  const auto [ns, name] = controllers::split_key(key);
+  const controllers::PodViewPtr view = pods_.find(ns, name);
+  if (view == nullptr) return controllers::Outcome::Done;
+  NodeState* node = find_node(view->node);
+  if (node == nullptr || node->is_down) return controllers::Outcome::Done;
+  const auto it = node->runs.find(view->uid);
+  if (it == node->runs.end()) {
+    if (view->is_finished() && !view->is_deleting) return controllers::Outcome::Done;
+    const auto pod = api_->get("pods", ns, name);
+    if (pod.has_value() && api::uid_of(*pod) == view->uid) begin(*node, *pod);
+    return controllers::Outcome::Done;
+  }
+  PodRun& run = it->second;
+  if (view->is_deleting && !run.is_stopping) begin_stop(*node, run, view->deletion_end);
+  return controllers::Outcome::Done;
+}
+
+}  // namespace jogak::kubelet

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The simulated kubelets of all simulated nodes (label jogak.io/simulated=true): node status and
+// leases, admission, the life of pods, graceful deletion, failure and return of a node. What a node
+// or a pod shall do is said by annotations (docs/playground.md), so that kubectl can script faults.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "apiserver/controllers/controllers.h"
+#include "apiserver/controllers/pod_index.h"
+#include "apiserver/controllers/work_queue.h"
+#include "apiserver/kubelet/ledger.h"
+#include "apiserver/kubelet/pod_status.h"
+#include "apiserver/kubelet/run_plan.h"
+
+namespace jogak::kubelet {
+
+inline constexpr std::string_view kSimulatedLabel = "jogak.io/simulated";
+// On a node: "down" stops its kubelet (no lease, no pod moves) until it is removed.
+inline constexpr std::string_view kFault = "jogak.io/fault";
+// On a node: how many of each device are unhealthy, e.g. "nvidia.com/gpu=2".
+inline constexpr std::string_view kUnhealthy = "jogak.io/unhealthy";
+
+struct KubeletOptions {
+  RunDefaults run;
+  TimeUs stop_delay = 1 * kSecondInUs;       // from the deletion to the end of a well-behaved pod
+  TimeUs ready_delay = 0;                    // on top of a readiness probe's initial delay
+  TimeUs lease_period = 10 * kSecondInUs;    // stretched so that all nodes together write <= 100/s
+  std::string version = "v1.36.3";
+};
+
+class Kubelets : public controllers::Controller {
+ public:
+  Kubelets(const controllers::ApiFactory& make_api, controllers::PodIndex& pods,
+           KubeletOptions options = {});
+  ~Kubelets() override;
+
+  std::size_t nodes() const { return nodes_.size(); }
+
+ private:
+  struct PodRun {
+    std::string ns, name, uid;
+    RunPlan plan;
+    PodFacts facts;
+    bool is_admitted = false;
+    bool is_stopping = false;
+    TimerId timer = 0;
+  };
+  struct NodeState {
+    std::string name, ip;
+    std::uint32_t number = 0;         // for addresses
+    std::uint32_t next_pod = 1;
+    bool is_down = false;
+    bool has_status = false;
+    std::string last_unhealthy;
+    NodeLedger ledger;
+    std::map<std::string, PodRun, std::less<>> runs;  // by uid
+    TimerId lease_timer = 0;
+  };
+
+  void on_node(const api::Api::Change& change);
+  void on_pod(store::EventType type, const controllers::PodViewPtr& pod);
+  controllers::Outcome sync_pod(const std::string& key);
+  void sync_node(NodeState& node, const Doc& object);
+  void write_node_status(NodeState& node, const Doc& object);
+  void renew_lease(const std::string& name);
+  TimeUs lease_period() const;
+
+  void begin(NodeState& node, const Doc& pod);
+  void adopt(NodeState& node, PodRun& run, const Doc& pod);
+  void start_running(NodeState& node, PodRun& run);
+  void become_ready(NodeState& node, PodRun& run);
+  void end_run(NodeState& node, PodRun& run);
+  void begin_stop(NodeState& node, PodRun& run, TimeUs deletion_end);
+  void finish_stop(NodeState& node, PodRun& run);
+  void forget(NodeState& node, const std::string& uid);
+  bool write_status(NodeState& node, PodRun& run);
+  using Step = void (Kubelets::*)(NodeState&, PodRun&);
+  void later(const NodeState& node, PodRun& run, TimeUs when, Step step);
+  NodeState* find_node(std::string_view name);
+
+  std::unique_ptr<api::Api> api_;
+  controllers::PodIndex& pods_;
+  KubeletOptions options_;
+  std::map<std::string, NodeState, std::less<>> nodes_;
+  std::uint32_t next_node_ = 1;
+  controllers::WorkQueue queue_;
+  std::shared_ptr<void> following_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace jogak::kubelet

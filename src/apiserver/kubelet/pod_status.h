@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The status that a kubelet writes, for each stage of a pod's life.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/doc.h"
+#include "base/loop.h"
+
+namespace jogak::kubelet {
+
+enum class Stage : std::uint8_t {
+  Starting,   // admitted; images are pulled, containers made
+  Running,    // containers run; ready when is_ready
+  Waiting,    // between two runs of its containers (CrashLoopBackOff)
+  Succeeded,
+  Failed
+};
+
+struct PodFacts {
+  Stage stage = Stage::Starting;
+  bool is_ready = false;
+  TimeUs admitted = 0, started = 0, finished = 0;   // 0: not yet
+  std::int32_t restarts = 0;
+  std::int32_t exit_code = 0;          // of the last run
+  std::string host_ip, pod_ip;
+  bool has_run = false;                // an earlier run ended: lastState is shown
+};
+
+// {"status": {...}} for a merge patch. Keeps conditions of others (PodScheduled, DisruptionTarget)
+// and what the pod's status had that a kubelet does not own.
+Doc status_patch(const Doc& pod, const PodFacts& facts, TimeUs now);
+
+// A pod that the kubelet refuses: phase Failed with reason and message.
+Doc rejected_patch(const Doc& pod, std::string_view reason, std::string_view message, TimeUs now);
+
+}  // namespace jogak::kubelet

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/kubelet/run_plan.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+#include <vector>
+
+#include "apiserver/object/meta.h"
+
+namespace jogak::kubelet {
+
+namespace {
+
+constexpr std::int64_t kSecondsMax = 1'000'000'000;
+
+// The words of command and args; a `sh -c "..."` is taken apart at blanks.
+std::vector<std::string> words_of(const Doc& container) {
+  std::vector<std::string> words;
+  for (const std::string_view key : {"command", "args"}) {
+    for (const Doc& item : container[key].items()) {
+      std::string word;
+      for (const char c : item.as_string() + " ") {
+        if (c != ' ' && c != ';' && c != '\n' && c != '&') {
+          word += c;
+        } else if (!word.empty()) {
+          words.push_back(std::move(word));
+          word.clear();
+        }
+      }
+    }
+  }
+  return words;
+}
+
+// `sleep N` anywhere: the sum of them. nullopt without one, and for `sleep infinity`.
+std::optional<TimeUs> sleep_time(const std::vector<std::string>& words) {
+  std::optional<TimeUs> total;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i] != "sleep" && !words[i].ends_with("/sleep")) continue;
+    const auto span = parse_seconds(words[i + 1]);
+    if (!span.has_value()) return std::nullopt;
+    total = total.value_or(0) + *span;
+  }
+  return total;
+}
+
+// `exit N` or the program `false`.
+std::int32_t exit_code_of(const std::vector<std::string>& words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "false" || words[i].ends_with("/false")) return 1;
+    if (words[i] != "exit" || i + 1 == words.size()) continue;
+    std::int32_t code = 0;
+    const std::string& text = words[i + 1];
+    std::from_chars(text.data(), text.data() + text.size(), code);
+    return code & 255;
+  }
+  return 0;
+}
+
+bool has_exit(const std::vector<std::string>& words) {
+  return std::ranges::any_of(words, [](const std::string& word) {
+    return word == "exit" || word == "false" || word == "true" || word.ends_with("/false") ||
+           word.ends_with("/true");
+  });
+}
+
+}  // namespace
+
+std::optional<TimeUs> parse_seconds(std::string_view text) {
+  if (text.ends_with('s')) text.remove_suffix(1);
+  std::int64_t whole = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
+  if (error != std::errc() || whole < 0 || whole > kSecondsMax) return std::nullopt;
+  std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));
+  TimeUs fraction = 0;
+  if (rest.starts_with('.')) {
+    TimeUs unit = kSecondInUs / 10;
+    for (rest.remove_prefix(1); !rest.empty(); rest.remove_prefix(1), unit /= 10) {
+      if (rest[0] < '0' || rest[0] > '9') return std::nullopt;
+      fraction += (rest[0] - '0') * unit;
+    }
+  }
+  if (!rest.empty()) return std::nullopt;
+  return whole * kSecondInUs + fraction;
+}
+
+RunPlan plan_of(const Doc& pod, const RunDefaults& defaults) {
+  RunPlan plan;
+  const Doc& annotations = api::meta(pod)["annotations"];
+  plan.start_delay = parse_seconds(annotations[kStartSeconds].as_string())
+                         .value_or(defaults.start_delay);
+  plan.ignores_term = annotations[kIgnoresTerm].as_string() == "true";
+  if (const Doc* run = annotations.find(kRunSeconds)) {
+    plan.run_time = parse_seconds(run->as_string());
+  }
+  // The longest container decides when nothing else does.
+  const bool ends_by_itself = plan.run_time.has_value();
+  for (const Doc& container : pod.get("spec", "containers").items()) {
+    const std::vector<std::string> words = words_of(container);
+    plan.exit_code = std::max(plan.exit_code, exit_code_of(words));
+    if (ends_by_itself) continue;
+    const auto span = sleep_time(words);
+    if (span.has_value() || has_exit(words)) {
+      plan.run_time = std::max(plan.run_time.value_or(0), span.value_or(0));
+    }
+  }
+  const bool is_of_job = api::controller_of(pod)["kind"].as_string() == "Job";
+  if (!plan.run_time.has_value() && is_of_job) plan.run_time = defaults.job_run_time;
+  if (const Doc* code = annotations.find(kExitCode)) {
+    const std::string& text = code->as_string();
+    std::from_chars(text.data(), text.data() + text.size(), plan.exit_code);
+  }
+  return plan;
+}
+
+}  // namespace jogak::kubelet
