@@ -283,6 +283,23 @@ void drop_gated_pod_fields(Doc& spec, bool has_pod_groups) {
   if (!has_pod_groups) {
     spec.erase("schedulingGroup");
   }
+  for (const std::string_view list : kContainerLists) {
+    for_each(spec, list, [](Doc& container) {
+      if (Doc* hooks = container.find("lifecycle"); hooks != nullptr && hooks->erase("stopSignal")) {
+        if (hooks->empty()) {
+          container.erase("lifecycle");
+        }
+      }
+    });
+  }
+  for_each(spec, "volumes", [](Doc& volume) {
+    with_member(volume, "projected", [](Doc& projected) {
+      for_each(projected, "sources", [](Doc& source) {
+        source.erase("clusterTrustBundle");
+        source.erase("podCertificate");
+      });
+    });
+  });
 }
 
 }  // namespace jogak::api

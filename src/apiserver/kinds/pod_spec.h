@@ -28,8 +28,9 @@ void drop_gated_pod_fields(Doc& spec, bool has_pod_groups);
 
 // Labels, annotations and spec of a template, after its defaults. `at` is the template's path.
 void validate_pod_template(const Doc& pod_template, const Path& at, FieldErrors& errors);
-// Adds what a client should hear about an accepted template, or pod (then the path is empty).
-void warn_about_pod_template(const Doc& pod_template, const Path& at,
+// Adds what a client should hear about an accepted template, or pod (then the path is empty). `old`
+// is the one before an update, else a null Doc: a template that stays is not warned about again.
+void warn_about_pod_template(const Doc& pod_template, const Doc& old, const Path& at,
                              std::vector<std::string>& warnings);
 
 // "Guaranteed", "Burstable" or "BestEffort".

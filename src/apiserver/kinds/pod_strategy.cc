@@ -242,7 +242,7 @@ class PodStrategy : public Strategy {
                             errors);
     if (errors.empty()) {
       warn_about_name(name_of(object), context.warnings);
-      warn_about_pod_template(object, Path(), context.warnings);
+      warn_about_pod_template(object, {}, Path(), context.warnings);
     }
   }
 
@@ -260,6 +260,9 @@ class PodStrategy : public Strategy {
 
   void prepare_subresource_update(std::string_view subresource, Doc& object, const Doc& old,
                                   WriteContext& /*context*/) const override {
+    if (subresource == "binding") {
+      return;  // made by the server from the stored pod
+    }
     if (subresource == "status") {
       prepare_pod_status(object, old);
       keep_owners(object, old);
@@ -277,6 +280,9 @@ class PodStrategy : public Strategy {
   void validate_subresource_update(std::string_view subresource, const Doc& object,
                                    const Doc& old, WriteContext& /*context*/,
                                    FieldErrors& errors) const override {
+    if (subresource == "binding") {
+      return;
+    }
     if (subresource == "status") {
       validate_meta_update(meta(object), meta(old), Path("metadata"), errors);
       validate_pod_annotation_update(object, old, errors);
@@ -292,8 +298,18 @@ class PodStrategy : public Strategy {
     }
   }
 
+  // Being bound is no change of what was asked for; and only a binding can name another node.
   bool spec_changed(const Doc& object, const Doc& old) const override {
-    return !is_same_pod_spec(object["spec"], old["spec"]);
+    if (object["spec"] == old["spec"]) {
+      return false;
+    }
+    Doc spec = object["spec"];
+    if (const Doc* node = old["spec"].find("nodeName")) {
+      spec.set("nodeName", *node);
+    } else {
+      spec.erase("nodeName");
+    }
+    return !is_same_pod_spec(spec, old["spec"]);
   }
 
   std::vector<std::string_view> selectable_fields() const override {
@@ -360,18 +376,24 @@ class PodTemplateStrategy : public Strategy {
 
   void validate_create(const Doc& object, WriteContext& context,
                        FieldErrors& errors) const override {
-    validate_pod_template(object["template"], Path("template"), errors);
-    if (errors.empty()) {
-      warn_about_pod_template(object["template"], Path("template"), context.warnings);
-    }
+    check(object, {}, context, errors);
   }
   void validate_update(const Doc& object, const Doc& old, WriteContext& context,
                        FieldErrors& errors) const override {
     validate_meta_update(meta(object), meta(old), Path("metadata"), errors);
-    validate_create(object, context, errors);
+    check(object, old["template"], context, errors);
   }
 
  private:
+  static void check(const Doc& object, const Doc& old, WriteContext& context,
+                    FieldErrors& errors) {
+    const Path at("template");
+    validate_pod_template(object["template"], at, errors);
+    if (errors.empty()) {
+      warn_about_pod_template(object["template"], old, at, context.warnings);
+    }
+  }
+
   void drop_gated(Doc& object) const {
     drop_gated_pod_fields(object.at("template").at("spec"), has_pod_groups_);
   }

@@ -325,8 +325,11 @@ class Warner {
 
 }  // namespace
 
-void warn_about_pod_template(const Doc& pod_template, const Path& at,
+void warn_about_pod_template(const Doc& pod_template, const Doc& old, const Path& at,
                              std::vector<std::string>& warnings) {
+  if (!old.is_null() && pod_template == old) {
+    return;
+  }
   const Spot root(at);
   Warner(pod_template, !at.text().empty(), warnings).run(root.child("spec"), root);
 }
