@@ -35,6 +35,10 @@ struct Writer {
 // managedFields that the client sent: absent or empty ([] or [{}]) has the meaning the API gives it.
 void track_update(const Doc& old, Doc& object, const Writer& writer, const ObjectType& type);
 
+// To be called on what an update is about to store: where nothing but the times in managedFields
+// differs from the old object, the old times stay, so that the write is seen to change nothing.
+void keep_times_if_same(const Doc& old, Doc& object);
+
 // Server-side apply. `live` is null when the object does not exist. Returns the merged object with
 // its managedFields. 409 with a FieldManagerConflict per field unless forced.
 api::ApiResult<Doc> apply(const Doc& live, Doc intent, const Writer& writer, bool is_forced,
