@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/kinds/apps.h"
+#include "apiserver/kinds/autoscaling.h"
+#include "apiserver/kinds/batch.h"
+#include "apiserver/kinds/kinds.h"
+#include "apiserver/kinds/workload.h"
+
+namespace jogak::api {
+
+void add_workload_kinds(Registry& registry, const KindOptions& options) {
+  add_service_kinds(registry, options);
+  add_apps_kinds(registry, options);
+  add_batch_kinds(registry, options);
+  add_policy_kinds(registry);
+  add_autoscaling_kinds(registry);
+}
+
+}  // namespace jogak::api
