@@ -4,11 +4,13 @@
 // a bug and fails a check. Names and keys are views into the text.
 #include "apiserver/schema/schema.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cstring>
 #include <deque>
 #include <unordered_map>
+#include <utility>
 
 #include "apiserver/schema/kube_types.h"
 #include "base/check.h"
@@ -192,7 +194,13 @@ class Loader {
       std::size_t slot = hash_of(type.fields[i].name) & mask;
       while (type.slots[slot] != 0) slot = (slot + 1) & mask;
       type.slots[slot] = static_cast<std::uint8_t>(i + 1);
+      if (type.fields[i].number != 0) type.wire_order.push_back(static_cast<std::uint8_t>(i));
     }
+    std::ranges::sort(type.wire_order, {}, [&](std::uint8_t i) {
+      const Field& field = type.fields[i];
+      const std::uint16_t outer = field.inline_number != 0 ? field.inline_number : field.number;
+      return std::pair(outer, field.number);
+    });
   }
 
   // What Go declares as a struct is never empty for omitempty.

@@ -72,6 +72,9 @@ struct Struct {
   bool is_atomic = false;
   std::size_t always_count = 0;     // fields with is_always
   std::vector<std::uint8_t> slots;  // of find(): a hash table of positions + 1
+  // Positions of the fields that protobuf knows, as their messages stand on the wire: by
+  // inline_number (number where there is none), then by number.
+  std::vector<std::uint8_t> wire_order;
 
   // nullptr when there is no such member.
   const Field* find(std::string_view json_name) const;
