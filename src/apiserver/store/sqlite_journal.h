@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The objects in one SQLite file, so that they survive the process. Changes gather in a transaction
+// until flush(): a server that flushes before its answers leave has lost nothing it acknowledged,
+// whether the process is killed or the machine goes down. Two files in the folder: jogak.db (with
+// SQLite's jogak.db-wal beside it) and jogak.mark, which locks the folder and says up to which
+// revision changes were flushed, so that a damaged or missing end is noticed too.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "apiserver/store/store.h"
+#include "base/result.h"
+
+namespace jogak::store {
+
+struct JournalOptions {
+  std::int64_t bytes_max = 0;  // of jogak.db; 0: what the disk has
+};
+
+class SqliteJournal : public Journal {
+ public:
+  // Opens the folder, makes it when it is new, and checks all that is in it. Errors say what to do,
+  // and leave the files as they are: Conflict when another process has it open, Invalid when the
+  // files are damaged, foreign or of a newer version, Unavailable when the system refuses.
+  static Result<std::unique_ptr<SqliteJournal>> open(const std::string& folder,
+                                                     JournalOptions options = {});
+  // Flushes, too.
+  ~SqliteJournal() override;
+
+  // Of the latest change that is kept; 0 in a new folder.
+  Revision revision() const;
+
+  // Gives every object: labels and fields are empty, as only the caller knows what they are.
+  using Take = std::function<Result<void>(std::string_view table, Object object)>;
+  Result<void> restore(const Take& take) const;
+
+  void put(std::string_view table, const Object& object) override;
+  void remove(std::string_view table, const Object& last) override;
+
+  // Makes all changes so far durable. Quick when there are none.
+  Result<void> flush();
+  // Why changes are not kept any more (a full disk, usually). From the first failure on nothing is
+  // written: what the store holds beyond it is lost with the process, so writes should be refused.
+  const std::optional<Error>& failure() const;
+
+ private:
+  struct Impl;
+  explicit SqliteJournal(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace jogak::store
