@@ -367,7 +367,8 @@ class Reader {
     if (at_ == end_ || *at_ != ':') return bad("after object key");
     ++at_;
     skip_space();
-    Doc::Member& added = members.emplace_back(std::move(key), Doc());
+    Doc::Member& added = members.emplace_back();
+    added.key = std::move(key);
     return value(added.value, depth);
   }
 
