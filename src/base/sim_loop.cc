@@ -14,6 +14,7 @@ TimerId SimLoop::at(TimeUs when, Task task) {
 }
 
 void SimLoop::cancel(TimerId timer) {
+  due_.erase(timer);
   const auto it = deadlines_.find(timer);
   if (it == deadlines_.end()) return;
   timers_.erase({it->second, timer});
@@ -24,8 +25,10 @@ void SimLoop::cancel(TimerId timer) {
 void SimLoop::fire_due() {
   while (!timers_.empty() && timers_.begin()->first.first <= now_) {
     const auto it = timers_.begin();
-    deadlines_.erase(it->first.second);
-    ready_.push_back(std::move(it->second));
+    const TimerId timer = it->first.second;
+    deadlines_.erase(timer);
+    due_.insert(timer);
+    ready_.push_back({timer, std::move(it->second)});
     timers_.erase(it);
   }
 }
@@ -37,9 +40,9 @@ bool SimLoop::step() {
     now_ = timers_.begin()->first.first;
     fire_due();
   }
-  const Task task = std::move(ready_.front());
+  const Ready next = std::move(ready_.front());
   ready_.pop_front();
-  task();
+  if (next.timer == 0 || due_.erase(next.timer) > 0) next.task();
   return true;
 }
 

@@ -6,6 +6,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/loop.h"
@@ -17,7 +18,7 @@ class SimLoop : public Loop {
   explicit SimLoop(TimeUs start = 1'700'000'000 * kSecondInUs) : now_(start) {}
 
   TimeUs now() const override { return now_; }
-  void post(Task task) override { ready_.push_back(std::move(task)); }
+  void post(Task task) override { ready_.push_back({0, std::move(task)}); }
   TimerId at(TimeUs when, Task task) override;
   void cancel(TimerId timer) override;
 
@@ -33,9 +34,15 @@ class SimLoop : public Loop {
  private:
   void fire_due();
 
+  struct Ready {
+    TimerId timer = 0;  // 0: posted
+    Task task;
+  };
+
   TimeUs now_;
   TimerId next_timer_ = 1;
-  std::deque<Task> ready_;
+  std::deque<Ready> ready_;
+  std::set<TimerId> due_;  // timers in ready_ that nobody cancelled
   std::map<std::pair<TimeUs, TimerId>, Task> timers_;
   std::map<TimerId, TimeUs> deadlines_;
 };

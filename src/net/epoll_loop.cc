@@ -75,6 +75,7 @@ TimerId EpollLoop::at(TimeUs when, Task task) {
 }
 
 void EpollLoop::cancel(TimerId timer) {
+  due_.erase(timer);
   const auto it = deadlines_.find(timer);
   if (it == deadlines_.end()) return;
   timers_.erase({it->second, timer});
@@ -118,7 +119,7 @@ void EpollLoop::remove_fd(int fd) {
 int EpollLoop::wait_ms(TimeUs wait_max) {
   TimeUs wait = std::clamp<TimeUs>(wait_max, 0, 3600 * kSecondInUs);
   if (!timers_.empty()) wait = std::clamp<TimeUs>(timers_.begin()->first.first - now(), 0, wait);
-  if (!running_.empty() || is_stopped_.load()) wait = 0;
+  if (is_stopped_.load()) wait = 0;
   const std::lock_guard lock(mutex_);
   if (!posted_.empty()) wait = 0;
   is_waiting_ = wait > 0;
@@ -152,31 +153,26 @@ void EpollLoop::take_due() {
   if (!timers_.empty()) {
     const TimeUs time = now();
     while (!timers_.empty() && timers_.begin()->first.first <= time) {
-      deadlines_.erase(timers_.begin()->first.second);
-      running_.push_back(std::move(timers_.begin()->second));
+      const TimerId timer = timers_.begin()->first.second;
+      deadlines_.erase(timer);
+      due_.insert(timer);
+      ready_.push_back({timer, std::move(timers_.begin()->second)});
       timers_.erase(timers_.begin());
     }
   }
   const std::lock_guard lock(mutex_);
-  if (running_.empty()) {
-    running_.swap(posted_);
-    return;
-  }
-  std::ranges::move(posted_, std::back_inserter(running_));
+  for (Task& task : posted_) ready_.push_back({0, std::move(task)});
   posted_.clear();
 }
 
 void EpollLoop::turn(TimeUs wait_max) {
   run_fds(wait_ms(wait_max));
   take_due();
-  std::vector<Task> tasks;
-  tasks.swap(running_);
-  for (Task& each : tasks) {
-    const Task task = std::move(each);  // what it holds goes before the next one runs
-    task();
+  for (std::size_t i = 0; i < ready_.size(); ++i) {
+    const Ready ready = std::move(ready_[i]);  // what it holds goes before the next one runs
+    if (ready.timer == 0 || due_.erase(ready.timer) > 0) ready.task();
   }
-  tasks.clear();
-  if (running_.empty()) running_.swap(tasks);  // keeps the room
+  ready_.clear();
 }
 
 void EpollLoop::run() {

@@ -2,7 +2,8 @@
 //
 // A Loop on the real clock, which also watches file descriptors (Linux epoll). A turn is: wait for
 // something to do, descriptors that are ready, then timers that are due and tasks posted so far.
-// What is posted during a turn's tasks waits for the next turn, so that descriptors get their share.
+// What is posted during a turn's tasks waits for the next turn, so that descriptors get their
+// share.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -68,7 +70,12 @@ class EpollLoop : public Loop {
   std::vector<Task> posted_;   // guarded by mutex_
   bool is_waiting_ = false;    // guarded by mutex_: a post must wake the loop
 
-  std::vector<Task> running_;  // taken, in order, not run yet
+  struct Ready {
+    TimerId timer = 0;  // 0: posted
+    Task task;
+  };
+  std::vector<Ready> ready_;          // of this turn, in order
+  std::unordered_set<TimerId> due_;   // timers in ready_ that nobody cancelled
   TimerId last_timer_ = 0;
   std::map<std::pair<TimeUs, TimerId>, Task> timers_;
   std::unordered_map<TimerId, TimeUs> deadlines_;
