@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "apiserver/codec/codec.h"
-#include "apiserver/codec/unions.h"
 #include "apiserver/codec/wire.h"
 #include "apiserver/schema/base64.h"
 #include "apiserver/schema/go_text.h"
 #include "apiserver/schema/go_time.h"
 #include "apiserver/schema/normalise.h"
+#include "apiserver/schema/unions.h"
 
 namespace jogak::codec {
 namespace {
@@ -26,6 +26,9 @@ using schema::Base;
 using schema::Field;
 using schema::Struct;
 using schema::Type;
+using schema::Union;
+using schema::kSchemaProps;
+using schema::union_of;
 using Shape = Type::Shape;
 using Pieces = std::vector<std::string_view>;
 
@@ -120,7 +123,7 @@ class MessageReader {
     }
     JOGAK_TRY(value, scalar(in, wire, field.type, field.name, depth));
     // JSON would leave it out.
-    if (!field.type.is_pointer && is_zero_scalar(value)) value = Doc();
+    if (!field.type.is_pointer && !field.is_always && is_zero_scalar(value)) value = Doc();
     return {};
   }
 

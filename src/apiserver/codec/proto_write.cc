@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "apiserver/codec/unions.h"
 #include "apiserver/schema/base64.h"
 #include "apiserver/schema/go_text.h"
 #include "apiserver/schema/go_time.h"
+#include "apiserver/schema/unions.h"
 
 namespace jogak::codec {
 namespace {
@@ -23,6 +23,9 @@ using schema::Base;
 using schema::Field;
 using schema::Struct;
 using schema::Type;
+using schema::Union;
+using schema::kSchemaProps;
+using schema::union_of;
 using Shape = Type::Shape;
 
 std::uint64_t unsigned_of(std::int64_t value) { return static_cast<std::uint64_t>(value); }

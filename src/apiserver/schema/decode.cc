@@ -19,6 +19,7 @@
 #include "apiserver/schema/go_time.h"
 #include "apiserver/schema/normalise.h"
 #include "apiserver/schema/order.h"
+#include "apiserver/schema/unions.h"
 #include "base/check.h"
 
 namespace jogak::schema {
@@ -163,7 +164,10 @@ class Decoder {
       }
       if (!complaints_.duplicates.empty()) notice_duplicate(here);
       if (member.value.is_null()) continue;
-      if (!one(member.value, field->type, here)) return false;
+      const Union kind = union_of(type, *field);
+      const bool is_right = kind == Union::None ? one(member.value, field->type, here)
+                                                : either(member.value, *field, kind, here);
+      if (!is_right) return false;
       if (is_dropped(member.value, *field)) continue;
       order.keep(*field, kept);
       if (kept != i) members[kept] = std::move(member);
@@ -189,6 +193,7 @@ class Decoder {
   }
 
   void complain(std::string text) {
+    if (is_quiet_) return;
     if (complaints_.unknown.size() < kComplaintsMax) {
       complaints_.unknown.push_back(std::move(text));
     }
@@ -224,6 +229,40 @@ class Decoder {
     if (type.shape == Type::Shape::List) return list(value, type, at);
     if (type.shape == Type::Shape::Map) return map(value, type, at);
     return scalar(value, type, at);
+  }
+
+  // Go reads these with a decoder of their own, which is never strict.
+  bool either(Doc& value, const Field& field, Union kind, const Step& at) {
+    const bool was_quiet = std::exchange(is_quiet_, true);
+    bool is_right = true;
+    if (field.type.shape == Type::Shape::Map) {
+      if (!value.is_object()) return refuse(value, field.type, &at, false);
+      for (Doc::Member& member : value.members()) {
+        is_right = is_right && either(member.value, kind, at);
+      }
+    } else {
+      is_right = either(value, kind, at);
+    }
+    is_quiet_ = was_quiet;
+    return is_right;
+  }
+
+  bool either(Doc& value, Union kind, const Step& at) {
+    const Type props{.base = Base::Struct, .of = &get(kSchemaProps)};
+    if (value.is_object()) return structure(value, *props.of, &at);
+    switch (kind) {
+      case Union::SchemaOrBool:
+        return value.is_bool() || value.is_null() || refuse("boolean or JSON schema expected");
+      case Union::SchemaOrArray:
+        if (!value.is_array()) break;
+        return list(value, {.base = props.base, .of = props.of, .shape = Type::Shape::List}, at);
+      case Union::SchemaOrStrings:
+        if (!value.is_array()) break;
+        return list(value, {.base = Base::String, .of = nullptr, .shape = Type::Shape::List}, at);
+      case Union::None: break;
+    }
+    value = Doc();  // Go drops anything else
+    return true;
   }
 
   bool list(Doc& value, const Type& type, const Step& at) {
@@ -333,6 +372,7 @@ class Decoder {
   }
 
   Complaints& complaints_;
+  bool is_quiet_ = false;  // unknown members go without a word
   std::string error_;
 };
 

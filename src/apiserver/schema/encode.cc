@@ -9,6 +9,7 @@
 #include "apiserver/schema/go_text.h"
 #include "apiserver/schema/normalise.h"
 #include "apiserver/schema/order.h"
+#include "apiserver/schema/unions.h"
 
 namespace jogak::schema {
 namespace {
@@ -38,6 +39,21 @@ void encode_value(Doc& value, const Type& type) {
   }
 }
 
+// A schema of a custom resource may stand where a list or a flag may.
+void encode_either(Doc& value, const Field& field) {
+  const Struct& props = get(kSchemaProps);
+  if (field.type.shape == Type::Shape::Map) {
+    sort_keys(value);
+    for (Doc::Member& member : value.members()) {
+      if (member.value.is_object()) encode_struct(member.value, props);
+    }
+  } else if (value.is_object()) {
+    encode_struct(value, props);
+  } else if (value.is_array()) {
+    for (Doc& item : value.items()) encode_struct(item, props);
+  }
+}
+
 bool is_dropped(const Doc& value, const Field& field) {
   if (field.is_always) return false;
   return value.is_null() || (!field.type.is_pointer && is_zero(value));
@@ -56,6 +72,8 @@ void encode_struct(Doc& value, const Struct& type) {
     if (member.value.is_null()) {
       if (!field->is_always) continue;
       member.value = zero(field->type);
+    } else if (union_of(type, *field) != Union::None) {
+      encode_either(member.value, *field);
     } else {
       encode_value(member.value, field->type);
     }

@@ -10,13 +10,13 @@
 
 #include "apiserver/schema/schema.h"
 
-namespace jogak::codec {
+namespace jogak::schema {
 
 enum class Union : std::uint8_t { None, SchemaOrArray, SchemaOrBool, SchemaOrStrings };
 
 inline constexpr std::string_view kSchemaProps = "apiextensions.v1.JSONSchemaProps";
 
-inline Union union_of(const schema::Struct& type, const schema::Field& field) {
+inline Union union_of(const Struct& type, const Field& field) {
   struct Entry {
     std::string_view name;
     Union kind;
@@ -25,9 +25,9 @@ inline Union union_of(const schema::Struct& type, const schema::Field& field) {
                                       {"additionalItems", Union::SchemaOrBool},
                                       {"additionalProperties", Union::SchemaOrBool},
                                       {"dependencies", Union::SchemaOrStrings}};
-  if (field.type.base != schema::Base::Raw || type.name != kSchemaProps) return Union::None;
+  if (field.type.base != Base::Raw || type.name != kSchemaProps) return Union::None;
   const auto found = std::ranges::find(kUnions, field.name, &Entry::name);
   return found == std::end(kUnions) ? Union::None : found->kind;
 }
 
-}  // namespace jogak::codec
+}  // namespace jogak::schema
