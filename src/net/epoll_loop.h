@@ -67,15 +67,15 @@ class EpollLoop : public Loop {
   std::atomic<bool> is_stopped_ = false;
 
   std::mutex mutex_;
-  std::vector<Task> posted_;   // guarded by mutex_
-  bool is_waiting_ = false;    // guarded by mutex_: a post must wake the loop
+  std::vector<Task> posted_;  // guarded by mutex_
+  bool is_waiting_ = false;   // guarded by mutex_: a post must wake the loop
 
   struct Ready {
     TimerId timer = 0;  // 0: posted
     Task task;
   };
-  std::vector<Ready> ready_;          // of this turn, in order
-  std::unordered_set<TimerId> due_;   // timers in ready_ that nobody cancelled
+  std::vector<Ready> ready_;         // of this turn, in order
+  std::unordered_set<TimerId> due_;  // timers in ready_ that nobody cancelled
   TimerId last_timer_ = 0;
   std::map<std::pair<TimeUs, TimerId>, Task> timers_;
   std::unordered_map<TimerId, TimeUs> deadlines_;

@@ -39,7 +39,8 @@ HttpAnswer plain_error_answer(int status, const std::string& why) {
   return {status, {{"Content-Type", "text/plain; charset=utf-8"}}, why + "\n"};
 }
 
-// The writer of one answer. Detached (connection_ null) once the peer is gone or the last byte left.
+// The writer of one answer. Detached (connection_ null) once the peer is gone or the last byte
+// left.
 class HttpConnection::Response : public ResponseWriter {
  public:
   Response(HttpConnection* connection, bool is_head, bool is_chunked)
@@ -149,8 +150,8 @@ class HttpConnection::Response : public ResponseWriter {
   }
 
   HttpConnection* connection_;
-  bool is_head_ = false;      // the request was HEAD: an answer without its body
-  bool is_chunked_ = false;   // pieces are framed: HTTP/1.1
+  bool is_head_ = false;     // the request was HEAD: an answer without its body
+  bool is_chunked_ = false;  // pieces are framed: HTTP/1.1
   bool has_begun_ = false;
   bool has_content_ = false;
   bool is_finished_ = false;

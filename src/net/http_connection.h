@@ -25,11 +25,12 @@
 namespace jogak::net {
 
 struct HttpLimits {
-  std::size_t head_bytes = 64 * 1024;           // of a request; at most 80 KiB
+  std::size_t head_bytes = 64 * 1024;  // of a request; at most 80 KiB
   std::size_t body_bytes = 3 * 1024 * 1024;
   // Writes to a peer that has not taken this many bytes yet drop it. A respond() is always taken.
   std::size_t pending_bytes = 64 * 1024 * 1024;
-  TimeUs head_time = 30 * kSecondInUs;   // from its first byte (or the connection's start) to its end
+  TimeUs head_time =
+      30 * kSecondInUs;  // from its first byte (or the connection's start) to its end
   TimeUs body_time = 60 * kSecondInUs;
   TimeUs idle_time = 180 * kSecondInUs;  // between requests
   TimeUs write_time = 60 * kSecondInUs;  // without the peer taking a byte that waits for it
@@ -106,16 +107,16 @@ class HttpConnection {
   const Context& context_;
   std::function<void()> wake_;
   RequestParser parser_;
-  std::string input_;              // behind the request under way
+  std::string input_;  // behind the request under way
   OutputQueue output_;
   std::shared_ptr<Response> active_;
   // Answers whose last bytes have not left yet, with the count of output up to their end.
   std::deque<std::pair<std::uint64_t, std::shared_ptr<Response>>> leaving_;
-  TimeUs phase_start_ = 0;         // of the head, the body or the idle time
-  TimeUs progress_ = 0;            // when the peer last took something
-  bool is_first_ = true;           // no request has come yet
+  TimeUs phase_start_ = 0;  // of the head, the body or the idle time
+  TimeUs progress_ = 0;     // when the peer last took something
+  bool is_first_ = true;    // no request has come yet
   bool is_processing_ = false;
-  bool keeps_alive_ = true;        // as the request under way says
+  bool keeps_alive_ = true;  // as the request under way says
   bool is_http_1_0_ = false;
   bool has_continued_ = false;
   bool is_finishing_ = false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A Peer is one accepted socket. Whatever happens to it (bytes came, its connection has something to
-// say, the socket takes bytes again) puts it on a list; at the end of the turn all on the list are
-// served: read on, write, change what epoll waits for, close.
+// A Peer is one accepted socket. Whatever happens to it (bytes came, its connection has something
+// to say, the socket takes bytes again) puts it on a list; at the end of the turn all on the list
+// are served: read on, write, change what epoll waits for, close.
 #include "net/http_server.h"
 
 #include <sys/epoll.h>
@@ -25,24 +25,24 @@
 namespace jogak::net {
 namespace {
 
-constexpr std::size_t kReadBytes = 64 * 1024;        // one read
-constexpr std::size_t kReadBudget = 256 * 1024;      // of a peer in one turn
+constexpr std::size_t kReadBytes = 64 * 1024;    // one read
+constexpr std::size_t kReadBudget = 256 * 1024;  // of a peer in one turn
 constexpr std::size_t kWriteBudget = 1024 * 1024;
-constexpr std::size_t kRefusedMax = 64;              // told so at a time; more are only closed
+constexpr std::size_t kRefusedMax = 64;  // told so at a time; more are only closed
 constexpr int kAcceptsPerTurn = 64;
 // How long a closed connection may still send what nobody reads, so that it gets its answer and not
 // a reset.
 constexpr TimeUs kLingerTime = kSecondInUs;
-constexpr TimeUs kSweepTime = 250 * kMsInUs;         // between looks at the deadlines
-constexpr TimeUs kAcceptPause = 100 * kMsInUs;       // when there are no descriptors left
+constexpr TimeUs kSweepTime = 250 * kMsInUs;    // between looks at the deadlines
+constexpr TimeUs kAcceptPause = 100 * kMsInUs;  // when there are no descriptors left
 
 struct Peer {
   int fd = -1;
   std::unique_ptr<Stream> stream;
   std::unique_ptr<HttpConnection> connection;
-  std::uint32_t events = 0;     // what epoll waits for
-  bool is_listed = false;       // to be served at the end of the turn
-  bool may_read = false;        // there may be input
+  std::uint32_t events = 0;  // what epoll waits for
+  bool is_listed = false;    // to be served at the end of the turn
+  bool may_read = false;     // there may be input
   bool is_write_blocked = false;
   bool is_lingering = false;
   TimeUs linger_end = 0;
@@ -279,8 +279,8 @@ void HttpServer::Impl::drop(Peer& peer) {
   ::close(fd);
 }
 
-// Deadlines are looked at a few times a second: exact timers for thousands of connections would cost
-// more than they are worth.
+// Deadlines are looked at a few times a second: exact timers for thousands of connections would
+// cost more than they are worth.
 void HttpServer::Impl::sweep() {
   const TimeUs now = loop.now();
   for (const auto& [fd, peer] : peers) {

@@ -4,7 +4,8 @@
 // HttpConnections, and ends those that take too long. Everything happens on the loop's thread.
 //
 // Answers leave at the end of a turn of the loop, those of all connections together, after one call
-// of `before_write`. A server that must not answer before its changes are on disk writes them there.
+// of `before_write`. A server that must not answer before its changes are on disk writes them
+// there.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +24,14 @@
 namespace jogak::net {
 
 struct HttpServerOptions {
-  std::string address = "127.0.0.1";  // IPv4 or IPv6, no name
-  std::uint16_t port = 0;             // 0: any that is free
-  std::shared_ptr<TlsContext> tls;    // null: plain HTTP
-  HttpLimits limits;
+  std::string address = "127.0.0.1";          // IPv4 or IPv6, no name
+  std::uint16_t port = 0;                     // 0: any that is free
+  std::shared_ptr<TlsContext> tls = nullptr;  // null: plain HTTP
+  HttpLimits limits = {};
   std::size_t connections_max = 4096;  // one more is answered 503
   HttpErrorAnswer error_answer = plain_error_answer;
   // False: what waits to be written must not leave, and its connections are dropped.
-  std::function<bool()> before_write;
+  std::function<bool()> before_write = nullptr;
 };
 
 class HttpServer {

@@ -49,8 +49,7 @@ void set_flag(int fd, int level, int name, int value) {
 
 Result<int> listen_on(const std::string& address, std::uint16_t port) {
   JOGAK_TRY(const SocketAddress where, parse_address(address, port));
-  const int fd =
-      ::socket(where.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int fd = ::socket(where.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail(Errc::Unavailable, "listening on {}: {}", address, std::strerror(errno));
   set_flag(fd, SOL_SOCKET, SO_REUSEADDR, 1);
   if (::bind(fd, where.get(), where.size) != 0 || ::listen(fd, kBacklog) != 0) {

@@ -34,7 +34,7 @@ class OutputQueue {
 
  private:
   struct Piece {
-    std::string own;                            // or:
+    std::string own;  // or:
     std::shared_ptr<const std::string> shared;
     std::string_view text() const { return shared != nullptr ? *shared : own; }
   };

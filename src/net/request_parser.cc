@@ -28,6 +28,22 @@ void strip_authority(std::string& target) {
   target = std::move(rest);
 }
 
+// http-parser lets more pass than RFC 9110 does, "Name : value" among it, which others read in
+// their own way.
+bool is_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) {
+    const bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return is_word || std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  });
+}
+
+bool is_value(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return c == '\t' || (byte >= 0x20 && byte != 0x7f);
+  });
+}
+
 }  // namespace
 
 struct RequestParser::Impl {
@@ -39,7 +55,7 @@ struct RequestParser::Impl {
     request = {};
     state = State::Idle;
     head_bytes = 0;
-    is_value = false;
+    is_in_value = false;
     wants_continue = false;
     keeps_alive = false;
   }
@@ -63,7 +79,7 @@ struct RequestParser::Impl {
   HttpRequest request;
   State state = State::Idle;
   std::size_t head_bytes = 0;  // and of the trailer behind a chunked body
-  bool is_value = false;       // the last piece was of a header's value
+  bool is_in_value = false;    // the last piece was of a header's value
   bool wants_continue = false;
   bool keeps_alive = false;
   int error_status = 0;
@@ -72,15 +88,15 @@ struct RequestParser::Impl {
 
 int RequestParser::Impl::on_header_field(std::string_view text) {
   if (state != State::Head) return 0;  // of a trailer: nobody here asks for one
-  if (request.headers.empty() || is_value) request.headers.emplace_back();
-  is_value = false;
+  if (request.headers.empty() || is_in_value) request.headers.emplace_back();
+  is_in_value = false;
   request.headers.back().first += text;
   return 0;
 }
 
 int RequestParser::Impl::on_header_value(std::string_view text) {
   if (state != State::Head) return 0;
-  is_value = true;
+  is_in_value = true;
   request.headers.back().second += text;
   return 0;
 }
@@ -94,7 +110,13 @@ int RequestParser::Impl::on_head() {
   }
   for (auto& [name, value] : request.headers) {
     while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.pop_back();
+    if (!is_name(name) || !is_value(value)) return fail(400, "malformed header");
   }
+  const bool is_target = std::ranges::all_of(request.target, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte > 0x20 && byte != 0x7f;
+  });
+  if (!is_target) return fail(400, "malformed request target");
   request.method = http_method_str(static_cast<http_method>(parser.method));
   if (request.method != "CONNECT") strip_authority(request.target);
   const bool has_length = (parser.flags & F_CONTENTLENGTH) != 0;
@@ -165,8 +187,7 @@ std::size_t RequestParser::feed(std::string_view bytes) {
   // No more of a head than the limit allows reaches the parser.
   std::string_view part = bytes;
   if (was_head) part = part.substr(0, impl.limits.head_bytes - impl.head_bytes + 1);
-  const std::size_t used =
-      http_parser_execute(&impl.parser, &settings, part.data(), part.size());
+  const std::size_t used = http_parser_execute(&impl.parser, &settings, part.data(), part.size());
   if (impl.state == State::Failed) return used;
   if (impl.state == State::Done) return used;
   const auto error = static_cast<http_errno>(impl.parser.http_errno);

@@ -19,7 +19,7 @@ class RequestParser {
     std::size_t body_bytes = 0;
   };
   enum class State {
-    Idle,    // nothing of a request has come
+    Idle,  // nothing of a request has come
     Head,
     Body,
     Done,    // take() it

@@ -87,12 +87,12 @@ Result<TlsIdentity> make_self_signed(const std::vector<std::string>& hosts) {
   const PrivateKey key(EVP_EC_gen("P-256"));
   const Certificate certificate(X509_new());
   const Bio certificate_out(BIO_new(BIO_s_mem())), key_out(BIO_new(BIO_s_mem()));
-  const bool is_made =
-      key != nullptr && certificate != nullptr && certificate_out != nullptr &&
-      key_out != nullptr && fill(certificate.get(), key.get(), alternative_names) &&
-      PEM_write_bio_X509(certificate_out.get(), certificate.get()) == 1 &&
-      PEM_write_bio_PKCS8PrivateKey(key_out.get(), key.get(), nullptr, nullptr, 0, nullptr,
-                                    nullptr) == 1;
+  const bool is_made = key != nullptr && certificate != nullptr && certificate_out != nullptr &&
+                       key_out != nullptr &&
+                       fill(certificate.get(), key.get(), alternative_names) &&
+                       PEM_write_bio_X509(certificate_out.get(), certificate.get()) == 1 &&
+                       PEM_write_bio_PKCS8PrivateKey(key_out.get(), key.get(), nullptr, nullptr, 0,
+                                                     nullptr, nullptr) == 1;
   if (!is_made) {
     const char* reason = ERR_reason_error_string(ERR_get_error());
     ERR_clear_error();

@@ -158,8 +158,11 @@ class TlsStream : public Stream {
     static constexpr std::string_view kAnswer =
         "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
         "Connection: close\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
-    [[maybe_unused]] const ssize_t sent =
-        ::send(fd_, kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL);
+    [[maybe_unused]] const ssize_t sent = ::send(fd_, kAnswer.data(), kAnswer.size(), MSG_NOSIGNAL);
+    // Closing with input unread would reset the answer away.
+    std::array<char, 4096> rest;
+    while (::recv(fd_, rest.data(), rest.size(), 0) > 0) {
+    }
   }
 
   int fd_;
@@ -173,8 +176,8 @@ int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_si
                     const unsigned char* offered, unsigned int offered_size, void*) {
   static constexpr std::array<unsigned char, 9> kOurs = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
   unsigned char* found = nullptr;
-  const int result = SSL_select_next_proto(&found, chosen_size, kOurs.data(), kOurs.size(),
-                                           offered, offered_size);
+  const int result =
+      SSL_select_next_proto(&found, chosen_size, kOurs.data(), kOurs.size(), offered, offered_size);
   if (result != OPENSSL_NPN_NEGOTIATED) return SSL_TLSEXT_ERR_NOACK;
   *chosen = found;
   return SSL_TLSEXT_ERR_OK;

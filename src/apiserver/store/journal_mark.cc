@@ -53,7 +53,8 @@ Result<JournalMark> JournalMark::open(const std::string& path) {
     }
     return fail(Errc::Conflict,
                 "{} is locked: another process keeps its objects here; stop it, or use another "
-                "folder", path);
+                "folder",
+                path);
   }
   JOGAK_TRY_VOID(mark.read());
   return mark;
@@ -72,8 +73,10 @@ Result<void> JournalMark::read() {
     }
   }
   if (text != text_of(revision)) {
-    return invalid("{} is damaged: it tells whether changes are missing from the journal; delete "
-                   "it to start with what the journal has", path_);
+    return invalid(
+        "{} is damaged: it tells whether changes are missing from the journal; delete "
+        "it to start with what the journal has",
+        path_);
   }
   revision_ = revision;
   return {};

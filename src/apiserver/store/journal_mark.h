@@ -21,7 +21,8 @@ class JournalMark {
 
   // 0 when nothing has been marked yet.
   Revision revision() const { return revision_; }
-  // In place and without a sync: it may say too little after a crash of the machine, never too much.
+  // In place and without a sync: it may say too little after a crash of the machine, never too
+  // much.
   Result<void> set(Revision revision);
 
  private:

@@ -25,8 +25,8 @@ namespace {
 
 constexpr int kApplicationId = 0x6a6f676b;  // "jogk", in the header of our files
 constexpr int kSchemaVersion = 1;
-constexpr int kPageBytes = 8192;            // most objects fit one
-constexpr int kCheckpointPages = 2000;      // of the WAL, before it is carried over
+constexpr int kPageBytes = 8192;        // most objects fit one
+constexpr int kCheckpointPages = 2000;  // of the WAL, before it is carried over
 
 constexpr const char* kSchema =
     "CREATE TABLE meta(id INTEGER PRIMARY KEY CHECK(id = 1), revision INTEGER, digest INTEGER);"
@@ -78,14 +78,16 @@ std::string text_at(sqlite3_stmt* statement, int column) {
 }
 
 bool is_full(int code) {
-  return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE ||
-         code == SQLITE_IOERR_FSYNC || code == SQLITE_IOERR_TRUNCATE;
+  return (code & 0xff) == SQLITE_FULL || code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_FSYNC ||
+         code == SQLITE_IOERR_TRUNCATE;
 }
 
 // What to tell about a file that cannot be used as it is.
 std::unexpected<Error> damaged(const std::string& path, std::string_view what) {
-  return invalid("{} is damaged ({}): put back a copy of the folder, or move the folder away to "
-                 "start empty", path, what);
+  return invalid(
+      "{} is damaged ({}): put back a copy of the folder, or move the folder away to "
+      "start empty",
+      path, what);
 }
 
 // Whether the file is there with something in it; an Error when that something is not ours. Looks
@@ -102,11 +104,14 @@ Result<bool> check_header(const std::string& path) {
   ::close(fd);
   if (got < 0) return fail(Errc::Unavailable, "reading {}: {}", path, std::strerror(error));
   if (got == 0) return false;
-  if (std::filesystem::exists(path + "-journal")) return true;  // made only in part: SQLite mends it
+  if (std::filesystem::exists(path + "-journal"))
+    return true;  // made only in part: SQLite mends it
   if (got < static_cast<ssize_t>(header.size())) return damaged(path, "cut off in its header");
   if (std::memcmp(header.data(), "SQLite format 3", 16) != 0) {
-    return invalid("{} is not an SQLite file, or its start is damaged: put back a copy of the "
-                   "folder, or use another folder", path);
+    return invalid(
+        "{} is not an SQLite file, or its start is damaged: put back a copy of the "
+        "folder, or use another folder",
+        path);
   }
   const auto byte = [&header](std::size_t at) { return static_cast<std::uint32_t>(header[at]); };
   const std::uint32_t id = byte(68) << 24 | byte(69) << 16 | byte(70) << 8 | byte(71);
@@ -140,7 +145,7 @@ struct SqliteJournal::Impl {
   Statement put, remove, set_revision;
   Revision revision = 0;  // kept
   Revision latest = 0;    // of the transaction under way
-  bool is_open = false;  // a transaction is
+  bool is_open = false;   // a transaction is
   std::optional<Error> failure;
 };
 
@@ -203,8 +208,8 @@ Result<void> SqliteJournal::Impl::open(bool is_new, const JournalOptions& option
     ::close(fd);
   }
   sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &opened,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const int code =
+      sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   database.reset(opened);
   if (code != SQLITE_OK) return error("opening");
   sqlite3_extended_result_codes(opened, 1);
@@ -233,8 +238,10 @@ Result<void> SqliteJournal::Impl::check() {
   }
   JOGAK_TRY(const std::int64_t version, number("PRAGMA user_version"));
   if (version != kSchemaVersion) {
-    return invalid("{} has layout {}, and this version knows {}: use the version that wrote it, or "
-                   "another folder", path, version, kSchemaVersion);
+    return invalid(
+        "{} has layout {}, and this version knows {}: use the version that wrote it, or "
+        "another folder",
+        path, version, kSchemaVersion);
   }
   JOGAK_TRY(const Statement verdict, prepare("PRAGMA integrity_check(1)"));
   if (sqlite3_step(verdict.get()) != SQLITE_ROW) return error("checking");
@@ -251,9 +258,11 @@ Result<void> SqliteJournal::Impl::check() {
     return error("reading");
   }
   if (revision < mark.revision()) {
-    return invalid("{} ends at revision {}, but changes up to {} were kept: its end is damaged or "
-                   "missing; put back a copy of the folder, or delete the file jogak.mark beside "
-                   "it to go on without them", path, revision, mark.revision());
+    return invalid(
+        "{} ends at revision {}, but changes up to {} were kept: its end is damaged or "
+        "missing; put back a copy of the folder, or delete the file jogak.mark beside "
+        "it to go on without them",
+        path, revision, mark.revision());
   }
   return {};
 }
@@ -296,9 +305,10 @@ Result<std::unique_ptr<SqliteJournal>> SqliteJournal::open(const std::string& fo
   JOGAK_TRY(JournalMark mark, JournalMark::open(folder + "/jogak.mark"));
   JOGAK_TRY(const bool is_there, check_header(path));
   if (!is_there && mark.revision() > 0) {
-    return invalid("{} is missing or empty, but changes up to revision {} were kept: put back a "
-                   "copy of the folder, or move the folder away to start empty", path,
-                   mark.revision());
+    return invalid(
+        "{} is missing or empty, but changes up to revision {} were kept: put back a "
+        "copy of the folder, or move the folder away to start empty",
+        path, mark.revision());
   }
   auto impl = std::make_unique<Impl>(path, std::move(mark));
   JOGAK_TRY_VOID(impl->open(!is_there, options));

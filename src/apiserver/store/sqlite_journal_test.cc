@@ -46,7 +46,8 @@ class SqliteJournalTest : public testing::Test {
     made.uid = fmt::format("uid-{}", name);
     made.revision = revision;
     made.header_size = 33;
-    made.json = fmt::format("{{\"revision\":{},\"text\":\"{}\"}}", revision, std::string(size, 'x'));
+    made.json =
+        fmt::format("{{\"revision\":{},\"text\":\"{}\"}}", revision, std::string(size, 'x'));
     return made;
   }
   static std::string line(const Object& object) {
@@ -138,10 +139,12 @@ TEST_F(SqliteJournalTest, AStoreGoesOnWhereItWas) {
   }
   const auto journal = open();
   Store store(loop);
-  ASSERT_TRUE(journal->restore([&](std::string_view table, Object each) -> Result<void> {
-    store.restore(store.table(table), std::move(each));
-    return {};
-  }).has_value());
+  ASSERT_TRUE(journal
+                  ->restore([&](std::string_view table, Object each) -> Result<void> {
+                    store.restore(store.table(table), std::move(each));
+                    return {};
+                  })
+                  .has_value());
   store.restore_revision(journal->revision());
   EXPECT_EQ(store.revision(), last);  // that of the removal, which left no object
   EXPECT_EQ(store.count(store.table("pods")), 2U);
@@ -161,7 +164,9 @@ TEST_F(SqliteJournalTest, BytesOfAnyKindSurvive) {
 }
 
 TEST_F(SqliteJournalTest, WhatWasNotFlushedIsFlushedAtTheEnd) {
-  { open()->put("pods", object("a", 2)); }
+  {
+    open()->put("pods", object("a", 2));
+  }
   EXPECT_EQ(open()->revision(), 2U);
 }
 
@@ -240,14 +245,17 @@ TEST_F(SqliteJournalTest, AKillLosesNothingThatWasAcknowledged) {
     const auto journal = open();
     ASSERT_GE(journal->revision(), told);
     Revision newest = 0;
-    ASSERT_TRUE(journal->restore([&](std::string_view, const Object& each) -> Result<void> {
-      EXPECT_EQ(each.name, fmt::format("pod-{}", each.revision % 50));
-      EXPECT_EQ(each.json.substr(0, each.json.find('x')), std::to_string(each.revision));
-      // 50 names in turn: each holds its latest change.
-      EXPECT_GT(each.revision + 50, journal->revision());
-      newest = std::max(newest, each.revision);
-      return {};
-    }).has_value());
+    ASSERT_TRUE(journal
+                    ->restore([&](std::string_view, const Object& each) -> Result<void> {
+                      EXPECT_EQ(each.name, fmt::format("pod-{}", each.revision % 50));
+                      EXPECT_EQ(each.json.substr(0, each.json.find('x')),
+                                std::to_string(each.revision));
+                      // 50 names in turn: each holds its latest change.
+                      EXPECT_GT(each.revision + 50, journal->revision());
+                      newest = std::max(newest, each.revision);
+                      return {};
+                    })
+                    .has_value());
     EXPECT_EQ(newest, journal->revision());
     at = journal->revision();
   }
@@ -306,14 +314,17 @@ TEST_F(SqliteJournalTest, ForeignFilesAreLeftAlone) {
   fs::remove(path);
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &other), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(other, "CREATE TABLE t(x); INSERT INTO t VALUES(1)", nullptr, nullptr,
-                         nullptr), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(other, "CREATE TABLE t(x); INSERT INTO t VALUES(1)", nullptr, nullptr, nullptr),
+      SQLITE_OK);
   sqlite3_close(other);
   EXPECT_THAT(error_of(folder_), HasSubstr("of another program"));
 }
 
 TEST_F(SqliteJournalTest, ANewerLayoutIsNotTouched) {
-  { fill(*open(), 10); }
+  {
+    fill(*open(), 10);
+  }
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open((folder_ + "/jogak.db").c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "PRAGMA user_version = 2", nullptr, nullptr, nullptr), SQLITE_OK);
@@ -322,7 +333,9 @@ TEST_F(SqliteJournalTest, ANewerLayoutIsNotTouched) {
 }
 
 TEST_F(SqliteJournalTest, NeverStartsEmptyWhereSomethingWas) {
-  { fill(*open(), 10); }
+  {
+    fill(*open(), 10);
+  }
   fs::resize_file(folder_ + "/jogak.db", 0);
   EXPECT_THAT(error_of(folder_), HasSubstr("missing or empty, but changes up to revision 11"));
   fs::remove(folder_ + "/jogak.db");
@@ -387,7 +400,7 @@ class Damage : public SqliteJournalTest {
   }
 
   static constexpr std::size_t kSize = 2000;
-  Content expected_;   // empty for a killed writer's
+  Content expected_;  // empty for a killed writer's
   Revision kept_ = 0;
 };
 
@@ -399,9 +412,12 @@ TEST_F(Damage, FlippedBytesAreFoundOrHarmless) {
   for (int i = 0; i < 300; ++i) {
     const std::size_t at = rng.below(size), bit = rng.below(8);
     SCOPED_TRACE(fmt::format("bit {} of byte {}", bit, at));
-    refused += is_refused_or_whole("jogak.db", [&](std::string& bytes) {
-      bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
-    }) ? 1 : 0;
+    refused += is_refused_or_whole("jogak.db",
+                                   [&](std::string& bytes) {
+                                     bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
+                                   })
+                   ? 1
+                   : 0;
     if (HasFailure()) return;
   }
   EXPECT_GT(refused, 75);  // the rest are gaps in pages
@@ -424,9 +440,12 @@ TEST_F(Damage, FlippedBytesOfTheLogAreFoundOrHarmless) {
   for (int i = 0; i < 60; ++i) {
     const std::size_t at = rng.below(size), bit = rng.below(8);
     SCOPED_TRACE(fmt::format("bit {} of byte {}", bit, at));
-    refused += is_refused_or_whole("jogak.db-wal", [&](std::string& bytes) {
-      bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
-    }) ? 1 : 0;
+    refused += is_refused_or_whole("jogak.db-wal",
+                                   [&](std::string& bytes) {
+                                     bytes[at] = static_cast<char>(bytes[at] ^ (1 << bit));
+                                   })
+                   ? 1
+                   : 0;
     if (HasFailure()) return;
   }
   EXPECT_GT(refused, 30);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A table is an ordered set of its objects and a queue of its latest events. The past is not stored:
-// it is the present with those events undone.
+// A table is an ordered set of its objects and a queue of its latest events. The past is not
+// stored: it is the present with those events undone.
 #include "apiserver/store/store.h"
 
 #include <algorithm>
@@ -145,13 +145,14 @@ struct Store::Impl {
 
 void Store::Impl::prune(Table& table) const {
   const TimeUs too_old = loop.now() - options.history_age;
-  while (!table.history.empty() && (table.history.front().time <= too_old ||
-                                    table.history.size() > options.history_events)) {
+  while (!table.history.empty() &&
+         (table.history.front().time <= too_old || table.history.size() > options.history_events)) {
     table.forget_first();
   }
 }
 
-// Every write also looks at one other table in turn, so that a table gone quiet lets go of its past.
+// Every write also looks at one other table in turn, so that a table gone quiet lets go of its
+// past.
 void Store::Impl::commit(Table& table, EventPtr event) {
   revision = event->revision;
   table.history.push_back({event, loop.now()});
@@ -337,7 +338,8 @@ void Store::restore(TableId table_id, Object object) {
   Table& table = impl_->at(table_id);
   JOGAK_CHECK(table.history.empty(), "{} has changed already", table.name);
   if (object.revision > revision()) restore_revision(object.revision);
-  const bool is_new = table.objects.insert(std::make_shared<const Object>(std::move(object))).second;
+  const bool is_new =
+      table.objects.insert(std::make_shared<const Object>(std::move(object))).second;
   JOGAK_CHECK(is_new, "{} holds that object already", table.name);
 }
 

@@ -24,9 +24,10 @@ using Revision = std::uint64_t;
 // One version of one object. Never changes once stored.
 struct Object {
   std::string ns, name, uid;
-  Revision revision = 0;      // of the change that made this version
-  std::string json;           // whole object, kind and apiVersion first, resourceVersion inside
-  std::uint32_t header_size = 0;  // bytes of `{"kind":"Pod","apiVersion":"v1",`: list items leave it
+  Revision revision = 0;  // of the change that made this version
+  std::string json;       // whole object, kind and apiVersion first, resourceVersion inside
+  std::uint32_t header_size =
+      0;  // bytes of `{"kind":"Pod","apiVersion":"v1",`: list items leave it
   api::Labels labels;
   // What field selectors may ask, by path; the paths live as long as the program.
   std::vector<std::pair<std::string_view, std::string>> fields;
@@ -57,8 +58,8 @@ class Journal {
 };
 
 struct StoreOptions {
-  TimeUs history_age = 90 * kSecondInUs;     // younger events are kept...
-  std::size_t history_events = 100'000;      // ...up to so many a table
+  TimeUs history_age = 90 * kSecondInUs;  // younger events are kept...
+  std::size_t history_events = 100'000;   // ...up to so many a table
 };
 
 class Store {
@@ -84,10 +85,10 @@ class Store {
   struct Page {
     std::vector<ObjectPtr> objects;  // sorted by the text "ns/name"
     Revision revision = 0;
-    bool has_more = false;           // more than `limit` matched
+    bool has_more = false;  // more than `limit` matched
   };
   struct Range {
-    std::string_view ns = {};  // "" for all
+    std::string_view ns = {};                         // "" for all
     std::string_view after_ns = {}, after_name = {};  // continue behind this key
     std::size_t limit = SIZE_MAX;
     const std::function<bool(const Object&)>* keep = nullptr;  // selectors; counts before `limit`
@@ -97,9 +98,9 @@ class Store {
   Result<Page> list_at(TableId table, const Range& range, Revision at) const;
   std::size_t count(TableId table) const;
 
-  // Calls `sink` for every change after `since`, first those of the past (before this returns), then
-  // each new one inside put() and remove(). A sink must not write to the store. Errc::Gone when
-  // history does not reach back to `since`.
+  // Calls `sink` for every change after `since`, first those of the past (before this returns),
+  // then each new one inside put() and remove(). A sink must not write to the store. Errc::Gone
+  // when history does not reach back to `since`.
   using Sink = std::function<void(const EventPtr&)>;
   Result<WatchId> watch(TableId table, Revision since, Sink sink);
   void unwatch(WatchId watch);

@@ -54,11 +54,16 @@ class Trial {
   void step() {
     const std::size_t which = rng_.below(2);
     switch (rng_.below(8)) {
-      case 0: return loop_.run_for(rng_.between(0, 3'000'000));
-      case 1: return compact();
-      case 2: return check_watch(which);
-      case 3: return begin_or_end_watch(which);
-      default: write(which);
+      case 0:
+        return loop_.run_for(rng_.between(0, 3'000'000));
+      case 1:
+        return compact();
+      case 2:
+        return check_watch(which);
+      case 3:
+        return begin_or_end_watch(which);
+      default:
+        write(which);
     }
     for (std::size_t i = 0; i < 2; ++i) check_history(i);  // a write prunes the other table too
   }
@@ -82,8 +87,11 @@ class Trial {
     std::vector<std::string> order;
     std::string after_ns, after_name;
     for (bool has_more = true; has_more;) {
-      const Store::Range range{.ns = ns, .after_ns = after_ns, .after_name = after_name,
-                               .limit = 1 + rng_.below(6), .keep = has_filter ? &keep : nullptr};
+      const Store::Range range{.ns = ns,
+                               .after_ns = after_ns,
+                               .after_name = after_name,
+                               .limit = 1 + rng_.below(6),
+                               .keep = has_filter ? &keep : nullptr};
       const auto page = store_->list_at(tables_[which], range, asked);
       ASSERT_TRUE(page.has_value()) << page.error().what;
       ASSERT_LE(page->objects.size(), range.limit);
@@ -195,9 +203,8 @@ class Trial {
     Model& model = models_[which];
     const Revision since = rng_.below(store_->revision() + 1);
     std::vector<std::string> got, expected;
-    const auto watch = store_->watch(tables_[which], since, [&](const EventPtr& event) {
-      got.push_back(text_of(*event));
-    });
+    const auto watch = store_->watch(
+        tables_[which], since, [&](const EventPtr& event) { got.push_back(text_of(*event)); });
     ASSERT_EQ(watch.has_value(), since >= store_->oldest(tables_[which]));
     if (!watch) return;
     for (const Change& change : model.changes) {
@@ -216,10 +223,9 @@ class Trial {
     }
     auto live = std::make_unique<Live>();
     live->which = which;
-    live->id = *store_->watch(tables_[which], store_->revision(),
-                              [to = live.get()](const EventPtr& event) {
-                                to->got.push_back(text_of(*event));
-                              });
+    live->id = *store_->watch(
+        tables_[which], store_->revision(),
+        [to = live.get()](const EventPtr& event) { to->got.push_back(text_of(*event)); });
     lives_.push_back(std::move(live));
   }
 

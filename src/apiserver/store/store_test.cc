@@ -111,7 +111,8 @@ TEST_F(StoreTest, PagesGoOnBehindAKey) {
   const auto page = store_.list(pods_, {.after_ns = "a", .after_name = "p2", .limit = 2});
   EXPECT_THAT(text(page), ElementsAre("a/p3={}", "a/p4={}"));
   EXPECT_TRUE(page.has_more);
-  const auto last = store_.list(pods_, {.ns = "a", .after_ns = "a", .after_name = "p3", .limit = 2});
+  const auto last =
+      store_.list(pods_, {.ns = "a", .after_ns = "a", .after_name = "p3", .limit = 2});
   EXPECT_THAT(text(last), ElementsAre("a/p4={}", "a/p5={}"));
   EXPECT_FALSE(last.has_more);
 }
@@ -152,11 +153,11 @@ TEST_F(StoreTest, AListOfTheFutureIsAnError) {
 }
 
 TEST_F(StoreTest, ThePastGoesByAge) {
-  put("a", "x");                       // 2
+  put("a", "x");  // 2
   loop_.run_for(6 * kSecondInUs);
-  put("a", "x");                       // 3
+  put("a", "x");  // 3
   loop_.run_for(5 * kSecondInUs);
-  put("a", "x");                       // 4: the first is 11 s old
+  put("a", "x");  // 4: the first is 11 s old
   EXPECT_EQ(store_.oldest(pods_), 2U);
   EXPECT_TRUE(store_.list_at(pods_, {}, 2).has_value());
   EXPECT_EQ(store_.list_at(pods_, {}, 1).error().code, Errc::Gone);
@@ -258,11 +259,14 @@ TEST_F(StoreTest, ASinkMayEndWatchesItsOwnToo) {
 
 TEST_F(StoreTest, AWatchBegunInASinkSeesEachEventOnce) {
   bool is_begun = false;
-  ASSERT_TRUE(store_.watch(pods_, 1, [&](const EventPtr&) {
-    if (!std::exchange(is_begun, true)) {
-      EXPECT_TRUE(store_.watch(pods_, 1, log()).has_value());
-    }
-  }).has_value());
+  ASSERT_TRUE(store_
+                  .watch(pods_, 1,
+                         [&](const EventPtr&) {
+                           if (!std::exchange(is_begun, true)) {
+                             EXPECT_TRUE(store_.watch(pods_, 1, log()).has_value());
+                           }
+                         })
+                  .has_value());
   put("a", "x");
   put("a", "y");
   EXPECT_THAT(log_, ElementsAre("A2 x", "A3 y"));
@@ -312,9 +316,12 @@ struct RecordingJournal : Journal {
 TEST_F(StoreTest, TheJournalHearsOfAChangeBeforeItsWatchers) {
   RecordingJournal journal;
   store_.set_journal(&journal);
-  ASSERT_TRUE(store_.watch(pods_, 1, [&](const EventPtr& event) {
-    EXPECT_EQ(journal.lines.size(), event->revision - 1);
-  }).has_value());
+  ASSERT_TRUE(store_
+                  .watch(pods_, 1,
+                         [&](const EventPtr& event) {
+                           EXPECT_EQ(journal.lines.size(), event->revision - 1);
+                         })
+                  .has_value());
   put("a", "x");
   remove("a", "x");
   EXPECT_THAT(journal.lines, ElementsAre("pods put x2", "pods remove x3"));

@@ -44,9 +44,9 @@ struct HttpClient::Impl {
   SslContext context;
   Ssl ssl;
   std::string address;
-  std::string input;          // received, not used yet
-  bool is_chunked = false;    // of the stream under way
-  std::string stream;         // its content that makes no whole line yet
+  std::string input;        // received, not used yet
+  bool is_chunked = false;  // of the stream under way
+  std::string stream;       // its content that makes no whole line yet
   bool is_stream_over = false;
 
   ~Impl() {
@@ -207,7 +207,8 @@ Result<HttpClient::Response> HttpClient::read_head() {
       if (line.empty()) break;
       const std::size_t colon = line.find(':');
       if (colon == std::string::npos) return invalid("not a header: {}", line);
-      response.headers.emplace_back(line.substr(0, colon), trim(std::string_view(line).substr(colon + 1)));
+      response.headers.emplace_back(line.substr(0, colon),
+                                    trim(std::string_view(line).substr(colon + 1)));
     }
   } while (response.status == 100);
   impl_->is_chunked = has_token(header(response.headers, "transfer-encoding"), "chunked");

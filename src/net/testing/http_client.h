@@ -18,7 +18,7 @@ namespace jogak::net {
 struct HttpClientOptions {
   std::string address = "127.0.0.1";
   // Not empty: TLS, trusting this certificate, which must be for the address.
-  std::string trusted_pem;
+  std::string trusted_pem = {};
   int receive_buffer_bytes = 0;  // of the socket; small ones make a slow reader
   int timeout_s = 20;
 };
