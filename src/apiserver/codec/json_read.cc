@@ -109,14 +109,27 @@ class Reader {
   bool bad(std::string_view where) {
     if (at_ == end_) {
       error_ = "unexpected end of JSON input";
-    } else {
-      const std::string_view rest(at_, static_cast<std::size_t>(end_ - at_));
-      const std::size_t length = std::max<std::size_t>(schema::utf8_length(rest), 1);
-      std::string shown = schema::quoted(rest.substr(0, length));
-      shown = *at_ == '\'' ? "\\'" : *at_ == '"' ? "\"" : shown.substr(1, shown.size() - 2);
-      error_ = fmt::format("invalid character '{}' {}", shown, where);
+      return false;
     }
+    return bad_token(where);
+  }
+
+  // The same inside a word, a number or an escape, where Go takes the end for a space.
+  bool bad_token(std::string_view where) {
+    error_ = fmt::format("invalid character '{}' {}", shown(at_ == end_ ? ' ' : *at_), where);
     return false;
+  }
+
+  // One byte, as Go shows it: as if it were a character of Latin-1.
+  static std::string shown(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\'') return "\\'";
+    if (c == '"') return "\"";
+    if (byte >= 0x80 && (byte < 0xa0 || byte == 0xad)) return fmt::format("\\u{:04x}", byte);
+    std::string text;
+    schema::append_utf8(text, byte);
+    const std::string quoted = schema::quoted(text);
+    return quoted.substr(1, quoted.size() - 2);
   }
 
   void skip_space() {
@@ -153,14 +166,14 @@ class Reader {
   bool literal(std::string_view word) {
     for (std::size_t i = 0; i < word.size(); ++i, ++at_) {
       if (at_ == end_ || *at_ != word[i]) {
-        return bad(fmt::format("in literal {} (expecting '{}')", word, word[i]));
+        return bad_token(fmt::format("in literal {} (expecting '{}')", word, word[i]));
       }
     }
     return true;
   }
 
   bool digits(std::string_view where) {
-    if (at_ == end_ || !is_digit(*at_)) return bad(where);
+    if (at_ == end_ || !is_digit(*at_)) return bad_token(where);
     while (at_ != end_ && is_digit(*at_)) ++at_;
     return true;
   }
@@ -169,7 +182,7 @@ class Reader {
     const char* const start = at_;
     if (*at_ == '-') {
       ++at_;
-      if (at_ == end_ || !is_digit(*at_)) return bad("in numeric literal");
+      if (at_ == end_ || !is_digit(*at_)) return bad_token("in numeric literal");
     } else if (!is_digit(*at_)) {
       return bad("looking for beginning of value");
     }
@@ -258,16 +271,16 @@ class Reader {
   }
 
   bool escape(std::string& out) {
-    ++at_;
-    if (at_ == end_) return bad("");
     static constexpr std::string_view kLetters = "\"\\/bfnrt";
     static constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
-    if (const std::size_t i = kLetters.find(*at_); i != std::string_view::npos) {
+    ++at_;
+    const std::size_t i = at_ == end_ ? std::string_view::npos : kLetters.find(*at_);
+    if (i != std::string_view::npos) {
       out += kMeanings[i];
       ++at_;
       return true;
     }
-    if (*at_ != 'u') return bad("in string escape code");
+    if (at_ == end_ || *at_ != 'u') return bad_token("in string escape code");
     ++at_;
     std::uint32_t code = 0;
     if (!hex(code)) return false;
@@ -288,13 +301,12 @@ class Reader {
 
   bool hex(std::uint32_t& code) {
     for (int i = 0; i < 4; ++i, ++at_) {
-      if (at_ == end_) return bad("");
-      const char c = *at_;
+      const char c = at_ == end_ ? ' ' : *at_;
       const int digit = is_digit(c)             ? c - '0'
                         : c >= 'a' && c <= 'f'  ? c - 'a' + 10
                         : c >= 'A' && c <= 'F'  ? c - 'A' + 10
                                                 : -1;
-      if (digit < 0) return bad("in \\u hexadecimal character escape");
+      if (digit < 0) return bad_token("in \\u hexadecimal character escape");
       code = code * 16 + static_cast<std::uint32_t>(digit);
     }
     return true;

@@ -59,14 +59,16 @@ struct Refused {
 
 class Builder final : public YAML::EventHandler {
  public:
+  explicit Builder(std::string_view text) : text_(text) {}
+
   Doc take() { return std::move(root_); }
 
   std::vector<std::string> duplicates() {
     if (repeated_.empty()) return {};
-    std::ranges::stable_sort(repeated_, {}, &std::pair<int, std::string>::first);
+    std::ranges::stable_sort(repeated_, {}, [](const auto& entry) { return entry.first.position; });
     std::string text = "yaml: unmarshal errors:";
-    for (const auto& [line, key] : repeated_) {
-      text += fmt::format("\n  line {}: key {} already set in map", line + 1, schema::quoted(key));
+    for (const auto& [origin, key] : repeated_) {
+      text += fmt::format("\n  line {}: key {} already set in map", origin.line + 1, key);
     }
     return {text};
   }
@@ -75,6 +77,7 @@ class Builder final : public YAML::EventHandler {
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     count();
+    check_colon();
     add(Doc(), mark, anchor, false);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -90,34 +93,65 @@ class Builder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     count();
+    if (tag == "!") check_closed(mark);
     auto doc = resolve_scalar(tag, value);
     if (!doc) throw Refused{doc.error().what};
+    if (!levels_.empty() && !levels_.back().has_key) {
+      levels_.back().plain_key = tag == "?" ? KeyText{mark, value} : KeyText{};
+    }
     add(*std::move(doc), mark, anchor, tag == "?" && value == "<<");
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
-                       YAML::EmitterStyle::value /*style*/) override {
-    open(Doc::array(), mark, anchor);
+                       YAML::EmitterStyle::value style) override {
+    open(Doc::array(), mark, anchor, style);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
-                  YAML::EmitterStyle::value /*style*/) override {
-    open(Doc::object(), mark, anchor);
+                  YAML::EmitterStyle::value style) override {
+    open(Doc::object(), mark, anchor, style);
   }
   void OnMapEnd() override { close(); }
 
+  bool is_block() const { return is_block_; }
+
  private:
+  // Where the value of a member stands, and whether its key was no string ("true").
+  struct Origin {
+    int position = 0;
+    int line = 0;
+    bool has_word_key = false;
+  };
+  struct KeyText {
+    YAML::Mark mark = YAML::Mark::null_mark();
+    std::string text;
+  };
   struct Level {
     Doc doc;
     YAML::Mark mark;
     YAML::anchor_t anchor = 0;
+    bool is_block = false;
     // of a map
     bool has_key = false;
     bool is_merge = false;  // the key is "<<"
-    std::string key;
-    std::vector<int> lines;  // of each member's value
+    Doc key;
+    KeyText plain_key;  // where it is one word without quotes
+    std::vector<Origin> origins;  // of each member
   };
 
   void count() { ++nodes_; }
+
+  // yaml-cpp takes the end of the text for the closing quote: a body that was cut off would pass.
+  void check_closed(const YAML::Mark& mark) const {
+    const auto start = static_cast<std::size_t>(mark.pos);
+    if (start >= text_.size()) return;
+    const char quote = text_[start];
+    if (quote != '"' && quote != '\'') return;  // a block
+    for (std::size_t i = start + 1; i < text_.size(); ++i) {
+      if (text_[i] == quote) return;  // or the first half of '', which is closed later or not
+      if (quote == '"' && text_[i] == '\\') ++i;
+    }
+    throw Refused{fmt::format("yaml: line {}: found unexpected end of stream", mark.line + 1)};
+  }
 
   void check_aliases() const {
     const auto nodes = static_cast<double>(nodes_);
@@ -130,12 +164,30 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
-  void open(Doc doc, const YAML::Mark& mark, YAML::anchor_t anchor) {
+  // yaml-cpp takes "kind Pod" without a colon for a key without a value.
+  void check_colon() const {
+    if (levels_.empty() || !levels_.back().has_key || !levels_.back().is_block) return;
+    const auto& [mark, text] = levels_.back().plain_key;
+    if (mark.is_null() || text.empty()) return;
+    const auto start = static_cast<std::size_t>(mark.pos);
+    if (text_.substr(std::min(start, text_.size()), text.size()) != text) return;  // several lines
+    const std::size_t before = text_.substr(0, start).find_last_not_of(" \t");
+    if (before != std::string_view::npos && text_[before] == '?') return;
+    const std::size_t behind = text_.find_first_not_of(" \t", start + text.size());
+    if (behind != std::string_view::npos && text_[behind] == ':') return;
+    throw Refused{fmt::format("yaml: line {}: could not find expected ':'", mark.line + 2)};
+  }
+
+  void open(Doc doc, const YAML::Mark& mark, YAML::anchor_t anchor,
+            YAML::EmitterStyle::value style) {
     count();
+    const bool is_block = style == YAML::EmitterStyle::Block;
+    if (levels_.empty()) is_block_ = is_block;
     Level& level = levels_.emplace_back();
     level.doc = std::move(doc);
     level.mark = mark;
     level.anchor = anchor;
+    level.is_block = is_block;
   }
 
   void close() {
@@ -162,28 +214,31 @@ class Builder final : public YAML::EventHandler {
     } else if (!level.has_key) {
       level.has_key = true;
       level.is_merge = is_merge;
-      level.key = key_of(doc);
+      level.key = std::move(doc);
     } else {
       level.has_key = false;
+      const Origin origin{mark.pos, mark.line, !level.key.is_string()};
       if (level.is_merge) {
-        merge(level, std::move(doc), mark);
+        merge(level, std::move(doc), origin);
       } else {
-        put(level, std::move(level.key), std::move(doc), mark);
+        put(level, key_of(level.key), std::move(doc), origin);
       }
     }
   }
 
-  static void put(Level& level, std::string key, Doc value, const YAML::Mark& mark) {
-    level.doc.members().emplace_back(std::move(key), std::move(value));
-    level.lines.push_back(mark.line);
+  static void put(Level& level, std::string key, Doc value, Origin origin) {
+    Doc::Member& member = level.doc.members().emplace_back();
+    member.key = std::move(key);
+    member.value = std::move(value);
+    level.origins.push_back(origin);
   }
 
-  static void merge(Level& level, Doc value, const YAML::Mark& mark) {
+  static void merge(Level& level, Doc value, Origin origin) {
     constexpr std::string_view kWantMap =
         "yaml: map merge requires map or sequence of maps as the value";
     if (value.is_object()) {
       for (Doc::Member& member : value.members()) {
-        put(level, std::move(member.key), std::move(member.value), mark);
+        put(level, std::move(member.key), std::move(member.value), origin);
       }
       return;
     }
@@ -192,7 +247,7 @@ class Builder final : public YAML::EventHandler {
     Doc::Items& items = value.items();
     for (std::size_t i = items.size(); i-- > 0;) {
       if (!items[i].is_object()) throw Refused{std::string(kWantMap)};
-      merge(level, std::move(items[i]), mark);
+      merge(level, std::move(items[i]), origin);
     }
   }
 
@@ -226,7 +281,9 @@ class Builder final : public YAML::EventHandler {
     sorted.reserve(members.size());
     for (const std::size_t i : order) {
       if (!sorted.empty() && sorted.back().key == members[i].key) {
-        repeated_.emplace_back(level.lines[i], members[i].key);
+        const Origin& origin = level.origins[i];
+        const std::string& key = members[i].key;
+        repeated_.emplace_back(origin, origin.has_word_key ? key : schema::quoted(key));
         sorted.back().value = std::move(members[i].value);
       } else {
         sorted.push_back(std::move(members[i]));
@@ -235,10 +292,12 @@ class Builder final : public YAML::EventHandler {
     members = std::move(sorted);
   }
 
+  std::string_view text_;
   Doc root_;
+  bool is_block_ = false;  // the root is a map or list in block style
   std::vector<Level> levels_;
   std::map<YAML::anchor_t, std::pair<Doc, Size>> anchors_;
-  std::vector<std::pair<int, std::string>> repeated_;  // line of the value, key
+  std::vector<std::pair<Origin, std::string>> repeated_;  // with the key as shown
   std::size_t nodes_ = 0;
   std::size_t alias_nodes_ = 0;
   std::size_t alias_bytes_ = 0;
@@ -250,12 +309,20 @@ Result<void> check_characters(std::string_view text) {
     const std::size_t length = schema::utf8_length(text);
     if (length == 0) return invalid("yaml: invalid leading UTF-8 octet");
     const auto c = static_cast<unsigned char>(text.front());
-    if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f) {
+    const auto next = static_cast<unsigned char>(length > 1 ? text[1] : '\0');
+    const bool is_c1 = c == 0xc2 && next < 0xa0 && next != 0x85;
+    if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f || is_c1) {
       return invalid("yaml: control characters are not allowed");
     }
     text.remove_prefix(length);
   }
   return {};
+}
+
+// Whether a second document may begin: a line "---" or "..." behind the start.
+bool has_document_end(std::string_view text) {
+  return text.find("\n---") != std::string_view::npos ||
+         text.find("\n...") != std::string_view::npos;
 }
 
 // Escapes of half characters, which YAML refuses and JSON does not.
@@ -277,10 +344,15 @@ Result<Parsed> parse_yaml(std::string_view text) {
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
-    Builder builder;
+    Builder builder(text);
     parser.HandleNextDocument(builder);
+    // yaml-cpp begins a new document where the first one cannot go on.
     Parsed parsed;
     parsed.doc = builder.take();
+    const bool may_go_on = builder.is_block() || parsed.doc.is_null();
+    if (may_go_on && parser && !has_document_end(text)) {
+      return invalid("yaml: did not find expected node content");
+    }
     parsed.duplicates = builder.duplicates();
     return parsed;
   } catch (const Refused& refused) {

@@ -115,7 +115,7 @@ Meaning meaning_of(std::string_view text) {
     return {Kind::String, Doc(text)};
   }
   std::string plain(text);
-  if (!text.starts_with('.')) std::erase(plain, '_');
+  std::erase(plain, '_');
   if (!text.starts_with('.')) {
     if (auto whole = read_whole(plain)) return {Kind::Int, *std::move(whole)};
   }
