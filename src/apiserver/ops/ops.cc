@@ -83,10 +83,14 @@ store::Object Ops::Impl::stored(const Resource& resource, Doc& object,
                        .fields = {}};
   index_object(resource, object, result);
   object.append_json(result.json);
-  result.header_size = static_cast<std::uint32_t>(
-      std::string_view(R"({"kind":"","apiVersion":"",)").size() + resource.kind.size() +
-      resource.api_version().size());
+  result.header_size = header_size_of(object);
   return result;
+}
+
+std::uint32_t header_size_of(const Doc& object) {
+  return static_cast<std::uint32_t>(std::string_view(R"({"kind":"","apiVersion":"",)").size() +
+                                    object["kind"].as_string().size() +
+                                    object["apiVersion"].as_string().size());
 }
 
 void index_object(const Resource& resource, const Doc& object, store::Object& result) {

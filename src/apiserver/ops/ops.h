@@ -43,6 +43,9 @@ struct DeleteOptions {
 // Fills in the labels and selectable fields of a stored version from the object.
 void index_object(const Resource& resource, const Doc& object, store::Object& result);
 
+// Bytes of `{"kind":"Pod","apiVersion":"v1",` in front of that object's JSON.
+std::uint32_t header_size_of(const Doc& object);
+
 class Ops : public Lookup {
  public:
   Ops(Loop& loop, store::Store& store, Registry& registry, Rng rng);

@@ -24,12 +24,13 @@ std::optional<codec::Form> form_of(std::string_view content_type) {
 }
 
 Refusal unsupported_type() {
-  return std::unexpected(
-      ApiError{.code = 415,
-               .reason = "UnsupportedMediaType",
-               .message = fmt::format("the body of the request was in an unknown format - accepted "
-                                      "media types include: {}",
-                                      kAccepted)});
+  ApiError error;
+  error.code = 415;
+  error.reason = "UnsupportedMediaType";
+  error.message = fmt::format(
+      "the body of the request was in an unknown format - accepted media types include: {}",
+      kAccepted);
+  return std::unexpected(std::move(error));
 }
 
 Refusal cannot_be_handled(const Expected& expected, std::string_view kind, std::string_view version,

@@ -24,6 +24,7 @@ Refusal no_such_path() {
 Refusal not_acceptable() {
   ApiError error;
   error.code = 406;
+  error.has_details = true;
   error.reason = "NotAcceptable";
   error.message =
       "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "

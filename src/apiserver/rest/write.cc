@@ -60,6 +60,7 @@ Refusal unsupported_patch() {
   ApiError error;
   error.code = 415;
   error.reason = "UnsupportedMediaType";
+  error.has_details = true;
   error.message = "415: Unsupported Media Type";
   return std::unexpected(std::move(error));
 }

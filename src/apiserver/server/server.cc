@@ -14,7 +14,6 @@ namespace jogak::api {
 
 namespace {
 
-constexpr std::string_view kCrdTable = "customresourcedefinitions.apiextensions.k8s.io";
 constexpr std::string_view kManager = "kube-apiserver";
 
 }  // namespace
@@ -26,13 +25,12 @@ struct Server::Impl {
         store(loop, options.store),
         ops(loop, store, registry, Rng(options.seed, "apiserver")),
         rest(ops, options.tokens),
-        custom(registry),
         hub(ops) {}
 
   Result<void> open();
   Result<void> restore();
+  Result<void> restore_object(std::string_view table, store::Object object);
   void make_initial_objects();
-  void on_crd(const store::EventPtr& event);
 
   ServerOptions options;
   Loop& loop;
@@ -40,10 +38,10 @@ struct Server::Impl {
   Registry registry;
   Ops ops;
   RestHandler rest;
-  CustomKinds custom;
   FollowHub hub;
   std::unique_ptr<store::SqliteJournal> journal;
-  store::WatchId crd_watch = 0;
+  std::unique_ptr<Api> own_api;
+  std::unique_ptr<CustomKinds> custom;
 };
 
 Result<void> Server::Impl::open() {
@@ -51,27 +49,13 @@ Result<void> Server::Impl::open() {
   add_crd_kind(registry);
   for (auto& plugin : default_admission()) ops.add_plugin(std::move(plugin));
   if (!options.data_dir.empty()) JOGAK_TRY_VOID(restore());
-  auto watch = store.watch(store.table(kCrdTable), store.revision(),
-                           [this](const store::EventPtr& event) { on_crd(event); });
-  JOGAK_CHECK(watch.has_value());
-  crd_watch = *watch;
+  own_api = std::make_unique<LocalApi>(ops, hub, std::string(kManager));
+  custom = std::make_unique<CustomKinds>(registry, *own_api);
   make_initial_objects();
   return {};
 }
 
-// Definitions decide what is served. A sink may not write to the store, so that what follows from a
-// new definition (its status, its instances) happens in a turn of its own.
-void Server::Impl::on_crd(const store::EventPtr& event) {
-  const Doc definition = ops.parse(*event->object);
-  if (event->type == store::EventType::Deleted) {
-    custom.crd_removed(definition);
-  } else {
-    custom.crd_changed(definition);
-  }
-}
-
 void Server::Impl::make_initial_objects() {
-  LocalApi local(ops, hub, std::string(kManager));
   for (Doc& object : initial_objects(options.kinds, loop.now())) {
     const std::string api_version = object["apiVersion"].as_string();
     const std::size_t slash = api_version.find('/');
@@ -85,9 +69,69 @@ void Server::Impl::make_initial_objects() {
       continue;  // restored from the data folder
     }
     const std::string ns = namespace_of(object);
-    const auto made = local.create(resource->table, ns, std::move(object), "", "");
+    const auto made = own_api->create(resource->table, ns, std::move(object), "", "");
     JOGAK_CHECK(made.has_value(), "{}", made.error().message);
   }
+}
+
+// Objects come back as bytes; what selectors ask of them is found again.
+Result<void> Server::Impl::restore() {
+  JOGAK_TRY(journal, store::SqliteJournal::open(options.data_dir));
+  JOGAK_TRY_VOID(journal->restore([this](std::string_view table, store::Object object) {
+    return restore_object(table, std::move(object));
+  }));
+  if (journal->revision() > 0) store.restore_revision(journal->revision());
+  store.set_journal(journal.get());
+  return {};
+}
+
+Result<void> Server::Impl::restore_object(std::string_view table, store::Object object) {
+  const auto parsed = codec::parse_json(object.json);
+  if (!parsed.has_value()) {
+    return invalid("{}: object {}/{} of {} is not JSON: {}", options.data_dir, object.ns,
+                   object.name, table, parsed.error().what);
+  }
+  const Resource* resource = registry.find_storage(table);
+  // of a custom kind whose definition is not read yet: it has labels, like every object
+  static const Resource kUnknown = [] {
+    Resource unknown;
+    unknown.strategy = std::make_shared<const Strategy>();
+    return unknown;
+  }();
+  index_object(resource == nullptr ? kUnknown : *resource, parsed->doc, object);
+  object.header_size = header_size_of(parsed->doc);
+  store.restore(store.table(table), std::move(object));
+  return {};
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::make(Loop& loop, ServerOptions options) {
+  auto impl = std::make_unique<Impl>(loop, std::move(options));
+  JOGAK_TRY_VOID(impl->open());
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+void Server::handle(net::HttpRequest request, std::shared_ptr<net::ResponseWriter> writer) {
+  impl_->rest.handle(std::move(request), std::move(writer));
+}
+
+std::unique_ptr<Api> Server::api(std::string manager) {
+  return std::make_unique<LocalApi>(impl_->ops, impl_->hub, std::move(manager));
+}
+
+Ops& Server::ops() { return impl_->ops; }
+store::Store& Server::store() { return impl_->store; }
+Registry& Server::registry() { return impl_->registry; }
+
+Result<void> Server::flush() {
+  if (impl_->journal == nullptr) return {};
+  auto flushed = impl_->journal->flush();
+  if (!flushed.has_value()) {
+    impl_->rest.refuse_writes("the data folder takes no more changes: " + flushed.error().what);
+  }
+  return flushed;
 }
 
 }  // namespace jogak::api
