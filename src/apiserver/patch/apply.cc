@@ -119,8 +119,8 @@ void Application::adopt() {
 std::vector<Conflict> Application::settle(const Doc& merged, bool is_forced,
                                           Managers& managers) const {
   Comparison difference = compare(live_, merged, view_);
-  difference.changed = without_reset_fields(difference.changed, writer_, type_);
-  difference.removed = without_reset_fields(difference.removed, writer_, type_);
+  difference.changed = without_reset_fields(std::move(difference.changed), writer_, type_);
+  difference.removed = without_reset_fields(std::move(difference.removed), writer_, type_);
   const Doc own = self();
   std::vector<Conflict> conflicts;
   for (const Doc& manager : managers) {

@@ -191,7 +191,12 @@ bool Walk::visit_map(const Doc* old, const Doc* now, const TypeView& type, Place
   if (type.is_atomic_map() || (is_empty(old_map) && is_empty(now_map))) {
     return leaf(old, now, type, out);
   }
-  for (const Pair& pair : member_pairs(old_map, now_map, type)) {
+  const std::vector<Pair> pairs = member_pairs(old_map, now_map, type);
+  if (old == nullptr) {
+    out.changed.reserve(pairs.size() + 1);
+    if (place == Place::Below) out.changed.push_back(self_mark());
+  }
+  for (const Pair& pair : pairs) {
     Place inner = Place::Below;
     if (place == Place::Root) {
       if (pair.name == "apiVersion" || pair.name == "kind") continue;

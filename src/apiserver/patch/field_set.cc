@@ -23,11 +23,21 @@ bool has_self(const FieldSet& node) {
 void mark_self(FieldSet& node) {
   if (node.empty()) return;  // {} says it already
   Doc::Members& members = node.members();
-  members.insert(members.begin(), {.key = std::string(kSelf), .value = Doc::object()});
+  members.insert(members.begin(), self_mark());
 }
 
 void clear_self(FieldSet& node) {
   if (has_self(node)) node.members().erase(node.members().begin());
+}
+
+// Whether the node holds nothing any more.
+bool erase_below(FieldSet& node, std::span<const std::string> path) {
+  const bool is_in_set = is_member(node);
+  Doc* child = node.find(path.front());
+  if (child == nullptr) return false;
+  if (path.size() == 1 || erase_below(*child, path.subspan(1))) node.erase(path.front());
+  if (is_in_set && node.size() == 1) clear_self(node);  // {} says it now
+  return node.empty() && !is_in_set;
 }
 
 // Appends a node unless it holds nothing.
@@ -129,10 +139,12 @@ void subtract_below(FieldSet& node, Children others) {
   }
 }
 
-Doc::Members keep_children(Children children, const std::vector<std::span<const std::string>>& patterns) {
+using Patterns = std::vector<std::span<const std::string>>;
+
+Doc::Members keep_children(Children children, const Patterns& patterns) {
   Doc::Members out;
   for (const Doc::Member& child : children) {
-    std::vector<std::span<const std::string>> rest;
+    Patterns rest;
     bool is_whole = false;
     for (const auto pattern : patterns) {
       if (pattern.front() != kAny && pattern.front() != child.key) continue;
@@ -193,9 +205,15 @@ std::span<const Doc::Member> children_of(const FieldSet& node) {
 
 FieldSet make_node(bool is_in_set, Doc::Members children) {
   FieldSet node = make_root(std::move(children));
-  if (is_in_set) mark_self(node);
+  if (has_self(node)) {
+    if (node.size() == 1) node.members().clear();
+  } else if (is_in_set) {
+    mark_self(node);
+  }
   return node;
 }
+
+Doc::Member self_mark() { return {.key = std::string(kSelf), .value = Doc::object()}; }
 
 FieldSet make_root(Doc::Members children) {
   FieldSet set = Doc::object();
@@ -248,8 +266,10 @@ void unite_with(FieldSet& a, const FieldSet& b) { unite_below(a, children_of(b))
 
 void subtract_from(FieldSet& a, const FieldSet& b) { subtract_below(a, children_of(b)); }
 
+void erase_path(FieldSet& set, const FieldPath& path) { erase_below(set, path); }
+
 FieldSet keep_matching(const FieldSet& set, const std::vector<FieldPath>& patterns) {
-  std::vector<std::span<const std::string>> open;
+  Patterns open;
   for (const FieldPath& pattern : patterns) open.emplace_back(pattern);
   return make_root(keep_children(children_of(set), open));
 }

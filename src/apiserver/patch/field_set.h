@@ -32,9 +32,11 @@ void insert_path(FieldSet& set, const FieldPath& path);
 bool is_member(const FieldSet& node);
 // What lies below a node, without its own mark.
 std::span<const Doc::Member> children_of(const FieldSet& node);
-// A node with these children in their order, itself in the set or not. A node that holds nothing
-// must not be made.
+// A node with these children in their order, itself in the set or not. The mark of the node may be
+// among the children already, at the front. A node that holds nothing must not be made.
 FieldSet make_node(bool is_in_set, Doc::Members children);
+// The mark of a node that has children: the key ".".
+Doc::Member self_mark();
 // A whole set of what lies below the root.
 FieldSet make_root(Doc::Members children);
 
@@ -47,6 +49,8 @@ FieldSet subtract_deep(const FieldSet& a, const FieldSet& b);
 // In place; their cost grows with b, not with a.
 void unite_with(FieldSet& a, const FieldSet& b);
 void subtract_from(FieldSet& a, const FieldSet& b);
+// Takes out a path and all that lies below it.
+void erase_path(FieldSet& set, const FieldPath& path);
 
 // The part of the set that lies on or below one of the patterns. A "*" in a pattern stands for any
 // element. Paths above a pattern are kept where something below them is.

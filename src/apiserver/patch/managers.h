@@ -50,6 +50,6 @@ void write_managers(Managers managers, Doc& object);
 std::string manager_text(const Doc& manager);
 
 // The fields that a write through this door cannot change are not tracked for it.
-FieldSet without_reset_fields(const FieldSet& set, const Writer& writer, const ObjectType& type);
+FieldSet without_reset_fields(FieldSet set, const Writer& writer, const ObjectType& type);
 
 }  // namespace jogak::patch

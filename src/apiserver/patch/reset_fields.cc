@@ -36,44 +36,44 @@ FieldPath path_of(std::string_view dotted) {
   return path;
 }
 
-FieldSet set_of(const std::vector<std::string_view>& paths) {
-  FieldSet set = Doc::object();
-  for (const std::string_view path : paths) insert_path(set, path_of(path));
-  return set;
+std::vector<FieldPath> paths_of(const std::vector<std::string_view>& dotted) {
+  std::vector<FieldPath> paths;
+  for (const std::string_view path : dotted) paths.push_back(path_of(path));
+  return paths;
 }
 
-FieldSet status_reset(const ObjectType& type) {
-  FieldSet set = set_of({"spec"});
+void reset_for_status(FieldSet& set, const ObjectType& type) {
+  static const FieldPath kSpec = path_of("spec");
+  static const FieldPath kMetadata = path_of("metadata");
+  erase_path(set, kSpec);
   if (type.builtin == nullptr) {
-    insert_path(set, path_of("metadata"));
-    return set;
+    erase_path(set, kMetadata);
+    return;
   }
+  if (set.find(kMetadata.front()) == nullptr) return;
   for (const StatusReset& entry : kStatusResets) {
-    if (entry.type == type.builtin->name) insert_path(set, path_of(entry.path));
+    if (entry.type == type.builtin->name) erase_path(set, path_of(entry.path));
   }
-  return set;
-}
-
-FieldSet keep(const FieldSet& set, const std::vector<std::string_view>& dotted) {
-  std::vector<FieldPath> patterns;
-  for (const std::string_view pattern : dotted) patterns.push_back(path_of(pattern));
-  return keep_matching(set, patterns);
 }
 
 }  // namespace
 
-FieldSet without_reset_fields(const FieldSet& set, const Writer& writer, const ObjectType& type) {
-  if (set.empty()) return set;
+FieldSet without_reset_fields(FieldSet set, const Writer& writer, const ObjectType& type) {
   const std::string& door = writer.subresource;
-  if (door == "status") return subtract_deep(set, status_reset(type));
-  if (door == "ephemeralcontainers") return keep(set, {"spec.ephemeralContainers"});
-  if (door == "resize") {
-    return keep(set, {"spec.containers.*.resources", "spec.containers.*.resizePolicy",
-                      "spec.initContainers.*.resources", "spec.initContainers.*.resizePolicy"});
-  }
-  if ((door.empty() && writer.has_status) || door == "finalize") {
-    static const FieldSet kStatus = set_of({"status"});
-    return set.has(kStatus.members().front().key) ? subtract_deep(set, kStatus) : set;
+  if (set.empty()) return set;
+  if (door == "status") {
+    reset_for_status(set, type);
+  } else if (door == "ephemeralcontainers") {
+    static const auto kPatterns = paths_of({"spec.ephemeralContainers"});
+    return keep_matching(set, kPatterns);
+  } else if (door == "resize") {
+    static const auto kPatterns =
+        paths_of({"spec.containers.*.resources", "spec.containers.*.resizePolicy",
+                  "spec.initContainers.*.resources", "spec.initContainers.*.resizePolicy"});
+    return keep_matching(set, kPatterns);
+  } else if ((door.empty() && writer.has_status) || door == "finalize") {
+    static const FieldPath kStatus = path_of("status");
+    erase_path(set, kStatus);
   }
   return set;
 }

@@ -52,15 +52,19 @@ void track_scale(const FieldSet& changed, const Writer& writer, Managers& manage
   drop_empty(managers);
 }
 
-void track(const Comparison& difference, const Writer& writer, Managers& managers) {
+void track(Comparison difference, const Writer& writer, Managers& managers) {
   take_fields(managers, difference.removed);
   take_fields(managers, difference.changed);
   if (!difference.changed.empty()) {
     Doc self = make_manager(writer.manager.empty() ? "unknown" : writer.manager, kUpdate,
                             writer.api_version, writer.subresource);
     Doc* entry = find_manager(managers, self);
-    if (entry == nullptr) entry = &managers.emplace_back(std::move(self));
-    unite_with(entry->at("fieldsV1"), difference.changed);
+    if (entry != nullptr) {
+      unite_with(entry->at("fieldsV1"), difference.changed);
+    } else {
+      entry = &managers.emplace_back(std::move(self));
+      entry->set("fieldsV1", std::move(difference.changed));
+    }
     set_time(*entry, writer.now);
   }
   drop_empty(managers);
@@ -74,12 +78,12 @@ void track_update(const Doc& old, Doc& object, const Writer& writer, const Objec
   const bool is_create = api::uid_of(old).empty();
   if (managers.empty() && !is_create) return;  // not tracked so far: stays so
   Comparison difference = compare(old, object, TypeView::of(type));
-  difference.changed = without_reset_fields(difference.changed, writer, type);
-  difference.removed = without_reset_fields(difference.removed, writer, type);
+  difference.changed = without_reset_fields(std::move(difference.changed), writer, type);
+  difference.removed = without_reset_fields(std::move(difference.removed), writer, type);
   if (writer.subresource == "scale") {
     track_scale(difference.changed, writer, managers);
   } else {
-    track(difference, writer, managers);
+    track(std::move(difference), writer, managers);
   }
   write_managers(std::move(managers), object);
 }
