@@ -49,7 +49,4 @@ void validate_resource_claim_status(const Doc& claim, const Doc& old, FieldError
 // Devices that are no longer allocated lose their status.
 void drop_deallocated_devices(Doc& claim, const Doc& old);
 
-// What is wrong with the syntax of a CEL expression, "" when nothing is. Types are not checked.
-std::string check_cel_syntax(std::string_view expression);
-
 }  // namespace jogak::api
