@@ -24,6 +24,11 @@ Doc autoscaler_to_v2(Doc v1);
 Doc autoscaler_to_v1(Doc v2);
 // Takes those annotations away; v2 never shows them.
 void drop_autoscaler_annotations(Doc& object);
+// In v1: the annotations that belong to the spec, or to the status, become those of `old`.
+void keep_spec_annotations(Doc& object, const Doc& old);
+void keep_status_annotations(Doc& object, const Doc& old);
+// Whether a v1 object has metrics besides its CPU target.
+bool has_annotated_metrics(const Doc& v1);
 
 // One metric, or the state of one, between the forms: {type, resource: {name, target: {...}}} and
 // {type, resource: {name, targetAverageUtilization, ...}}.

@@ -53,31 +53,29 @@ class AutoscalerStrategy : public StatusStrategy {
   }
 };
 
-// Everything that v1 does is done in v2 and shown in v1.
+// A view of v2: what is stored and what is checked is v2.
 class AutoscalerV1Strategy : public AutoscalerStrategy {
  public:
   void set_defaults(Doc& object) const override {
-    object.at("spec").set_default("minReplicas", 1);
-    Doc v2 = autoscaler_to_v2(std::move(object));
-    default_autoscaler(v2);
-    object = autoscaler_to_v1(std::move(v2));
+    Doc& spec = object.at("spec");
+    spec.set_default("minReplicas", 1);
+    if (!has_annotated_metrics(object)) {
+      spec.set_default("targetCPUUtilizationPercentage", kDefaultUtilization);
+    }
   }
 
   void prepare_create(Doc& object, WriteContext& context) const override {
-    Doc v2 = autoscaler_to_v2(std::move(object));
-    AutoscalerStrategy::prepare_create(v2, context);
-    object = autoscaler_to_v1(std::move(v2));
+    AutoscalerStrategy::prepare_create(object, context);
+    keep_status_annotations(object, {});
   }
   void prepare_update(Doc& object, const Doc& old, WriteContext& context) const override {
-    Doc v2 = autoscaler_to_v2(std::move(object));
-    AutoscalerStrategy::prepare_update(v2, autoscaler_to_v2(old), context);
-    object = autoscaler_to_v1(std::move(v2));
+    AutoscalerStrategy::prepare_update(object, old, context);
+    keep_status_annotations(object, old);
   }
   void prepare_subresource_update(std::string_view subresource, Doc& object, const Doc& old,
                                   WriteContext& context) const override {
-    Doc v2 = autoscaler_to_v2(std::move(object));
-    AutoscalerStrategy::prepare_subresource_update(subresource, v2, autoscaler_to_v2(old), context);
-    object = autoscaler_to_v1(std::move(v2));
+    AutoscalerStrategy::prepare_subresource_update(subresource, object, old, context);
+    keep_spec_annotations(object, old);
   }
 
   void validate_create(const Doc& object, WriteContext& context,

@@ -3,6 +3,7 @@
 // An autoscaler in autoscaling/v1 and in v2. The annotations are read by old clients and written by
 // them, so names and spelling follow the real server, down to the Go names inside the behavior.
 #include <array>
+#include <span>
 #include <string>
 
 #include "apiserver/codec/codec.h"
@@ -25,6 +26,8 @@ constexpr std::array<std::string_view, 6> kAnnotations = {
     kBehavior,
     "autoscaling.alpha.kubernetes.io/scale-down-tolerance",
     "autoscaling.alpha.kubernetes.io/scale-up-tolerance"};
+constexpr std::array<std::string_view, 2> kOfSpec = {kMetrics, kBehavior};
+constexpr std::array<std::string_view, 2> kOfStatus = {kStatuses, kConditions};
 constexpr std::int64_t kDefaultUtilization = 80;
 
 // Go's encoder writes these three as escapes. They stand in strings only.
@@ -67,7 +70,7 @@ Doc checked_list(const Doc& list, std::string_view type, Doc (*convert)(const Do
   if (!list.is_array()) return {};
   Doc result = Doc::array();
   for (const Doc& item : list.items()) {
-    Doc element = checked(convert(item), type);
+    Doc element = item.is_object() ? checked(convert(item), type) : Doc();
     if (element.is_null()) return {};
     result.push(std::move(element));
   }
@@ -200,6 +203,23 @@ Doc status_to_v2(const Doc& v1) {
   return status;
 }
 
+void drop_annotations(Doc& object, std::span<const std::string_view> keys) {
+  Doc* metadata = object.find("metadata");
+  Doc* annotations = metadata == nullptr ? nullptr : metadata->find("annotations");
+  if (annotations == nullptr) return;
+  for (const std::string_view key : keys) annotations->erase(key);
+  if (annotations->empty()) metadata->erase("annotations");
+}
+
+void keep_annotations(Doc& object, const Doc& old, std::span<const std::string_view> keys) {
+  drop_annotations(object, keys);
+  for (const std::string_view key : keys) {
+    if (const Doc* value = meta(old)["annotations"].find(key)) {
+      object.at("metadata", "annotations").set(key, *value);
+    }
+  }
+}
+
 void annotate_list(Doc& object, std::string_view key, const Doc& list,
                    Doc (*convert)(const Doc&)) {
   Doc values = Doc::array();
@@ -211,12 +231,17 @@ void annotate_list(Doc& object, std::string_view key, const Doc& list,
 
 }  // namespace
 
-void drop_autoscaler_annotations(Doc& object) {
-  Doc* metadata = object.find("metadata");
-  Doc* annotations = metadata == nullptr ? nullptr : metadata->find("annotations");
-  if (annotations == nullptr) return;
-  for (const std::string_view key : kAnnotations) annotations->erase(key);
-  if (annotations->empty()) metadata->erase("annotations");
+void drop_autoscaler_annotations(Doc& object) { drop_annotations(object, kAnnotations); }
+
+void keep_spec_annotations(Doc& object, const Doc& old) { keep_annotations(object, old, kOfSpec); }
+
+void keep_status_annotations(Doc& object, const Doc& old) {
+  keep_annotations(object, old, kOfStatus);
+}
+
+bool has_annotated_metrics(const Doc& v1) {
+  return !checked_list(annotation(v1, kMetrics), "autoscaling.v2.MetricSpec", metric_spec_to_v2)
+              .empty();
 }
 
 Doc autoscaler_to_v2(Doc v1) {
