@@ -113,6 +113,9 @@ class HttpServerTest : public testing::Test {
   std::map<std::string, Writer> streams_;
   int requests_ = 0, closed_ = 0;
   std::size_t pending_max_ = 0;
+  std::vector<int> handled_before_;  // requests, at each call of before_write
+  bool may_write_ = true;
+  bool is_closed_ = false;  // close() said so
 };
 
 TEST_F(HttpServerTest, AnswersOneAfterTheOtherOnOneConnection) {
@@ -303,7 +306,7 @@ TEST_F(HttpServerTest, TooLargeABodyGetsItsAnswer) {
   ASSERT_TRUE(response.has_value()) << response.error().what;
   EXPECT_EQ(response->status, 413);
   EXPECT_EQ(response->body, "{\"why\":\"request body too large\"}");
-  EXPECT_EQ(requests_, 0);
+  EXPECT_EQ(thread_.call([&] { return requests_; }), 0);
 }
 
 TEST_F(HttpServerTest, OneConnectionTooManyIsTold) {
@@ -360,24 +363,22 @@ TEST_F(HttpServerTest, AReaderThatLagsIsDroppedAndTheRestAreNot) {
 }
 
 TEST_F(HttpServerTest, AnswersWaitForWhatMustBeDoneBefore) {
-  std::vector<int> seen;  // requests handled, at each call
-  bool is_allowed = true;
   HttpServerOptions options;
-  options.before_write = [&] {
-    seen.push_back(requests_);
-    return is_allowed;
+  options.before_write = [this] {
+    handled_before_.push_back(requests_);
+    return may_write_;
   };
   start(std::move(options));
   auto c = client();
   EXPECT_EQ(c.request("GET", "/1")->status, 200);
-  EXPECT_THAT(seen, testing::ElementsAre(1));
+  EXPECT_THAT(thread_.call([&] { return handled_before_; }), testing::ElementsAre(1));
   // What one write brings together asks once.
   ASSERT_TRUE(c.send_raw("GET /2 HTTP/1.1\r\nHost: x\r\n\r\nGET /3 HTTP/1.1\r\nHost: x\r\n\r\n")
                   .has_value());
   EXPECT_EQ(c.read_response()->body, "GET /2");
   EXPECT_EQ(c.read_response()->body, "GET /3");
-  EXPECT_THAT(seen, testing::ElementsAre(1, 3));
-  is_allowed = false;
+  EXPECT_THAT(thread_.call([&] { return handled_before_; }), testing::ElementsAre(1, 3));
+  thread_.call([&] { may_write_ = false; });
   EXPECT_FALSE(c.request("GET", "/4").has_value());  // not acknowledged
 }
 
@@ -387,13 +388,12 @@ TEST_F(HttpServerTest, ClosesInOrder) {
   ASSERT_TRUE(idle.request("GET", "/x").has_value());
   ASSERT_TRUE(busy.send_request("GET", "/stream/a").has_value());
   ASSERT_TRUE(busy.read_head().has_value());
-  bool is_closed = false;
-  thread_.call([&] { server_->close(30 * kSecondInUs, [&] { is_closed = true; }); });
+  thread_.call([&] { server_->close(30 * kSecondInUs, [&] { is_closed_ = true; }); });
   EXPECT_EQ(*idle.read_to_end(), "");
   EXPECT_FALSE(HttpClient::connect(server_->port()).has_value());
   send("/stream/a", "still here");
   EXPECT_EQ(**busy.read_line(), "still here");
-  EXPECT_FALSE(thread_.call([&] { return is_closed; }));
+  EXPECT_FALSE(thread_.call([&] { return is_closed_; }));
   thread_.call([&] { streams_["/stream/a"]->end(); });
   EXPECT_FALSE(busy.read_line()->has_value());
   EXPECT_EQ(*busy.read_to_end(), "");
@@ -403,7 +403,7 @@ TEST_F(HttpServerTest, ClosesInOrder) {
   {
     HttpClient gone = std::move(idle);
   }
-  EXPECT_TRUE(eventually([&] { return is_closed; }));
+  EXPECT_TRUE(eventually([&] { return is_closed_; }));
 }
 
 TEST_F(HttpServerTest, ClosingDropsWhatOutlivesTheGrace) {
@@ -411,17 +411,15 @@ TEST_F(HttpServerTest, ClosingDropsWhatOutlivesTheGrace) {
   auto busy = client();
   ASSERT_TRUE(busy.send_request("GET", "/stream/a").has_value());
   ASSERT_TRUE(busy.read_head().has_value());
-  bool is_closed = false;
-  thread_.call([&] { server_->close(10 * kMsInUs, [&] { is_closed = true; }); });
+  thread_.call([&] { server_->close(10 * kMsInUs, [&] { is_closed_ = true; }); });
   EXPECT_FALSE(busy.read_line().has_value());  // without its last chunk
-  EXPECT_TRUE(eventually([&] { return is_closed && closed_ == 1; }));
+  EXPECT_TRUE(eventually([&] { return is_closed_ && closed_ == 1; }));
 }
 
 TEST_F(HttpServerTest, ClosingAnEmptyServerIsQuick) {
   start();
-  bool is_closed = false;
-  thread_.call([&] { server_->close(kSecondInUs, [&] { is_closed = true; }); });
-  EXPECT_TRUE(eventually([&] { return is_closed; }));
+  thread_.call([&] { server_->close(kSecondInUs, [&] { is_closed_ = true; }); });
+  EXPECT_TRUE(eventually([&] { return is_closed_; }));
 }
 
 TEST_F(HttpServerTest, AnAddressThatCannotBe) {
