@@ -211,6 +211,12 @@ class NewEventStrategy : public CoreEventStrategy {
     return Strategy::field(event, path);
   }
 
+  std::string_view stored_field(std::string_view path) const override {
+    const auto* field = std::ranges::find(kFields, path, &Renamed::events);
+    return field == kFields.end() ? path : field->core;
+  }
+  std::string_view error_group(const Resource& /*resource*/) const override { return ""; }
+
   Doc from_storage(Doc event) const override { return from_core(event); }
   Doc to_storage(Doc event) const override { return to_core(event); }
 };

@@ -62,7 +62,8 @@ ApiResult<Doc> Ops::create(WriteRequest& request, Doc object) {
   resource.strategy->prepare_create(object, context);
   const FieldErrors errors = check_create(resource, object, context);
   if (!errors.empty()) {
-    return invalid_object(resource.kind, resource.group, name_of(object), errors);
+    return invalid_object(resource.kind, resource.strategy->error_group(resource),
+                          name_of(object), errors);
   }
   JOGAK_TRY_VOID(impl.validate(*this, admission, request));
   if (!version_sent.empty() && version_sent != "0") {

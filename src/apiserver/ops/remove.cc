@@ -131,7 +131,11 @@ ApiResult<Ops::Removed> Ops::remove(WriteRequest& request, const DeleteOptions& 
   if (waits) return Removed{.object = store_if_changed(std::move(object)), .is_gone = false};
   // watchers of a graceful kind see the end announced, then the end
   if (grace == Grace::Started) object = store_if_changed(std::move(object));
-  if (!request.is_dry_run) impl.erase(resource, object);
+  if (!request.is_dry_run) {
+    // the answer, like the event, carries the version of the deletion
+    object.at("metadata").set("resourceVersion", std::to_string(impl.store.next_revision()));
+    impl.erase(resource, object);
+  }
   return Removed{.object = std::move(object), .is_gone = true};
 }
 

@@ -122,7 +122,10 @@ ApiResult<Ops::Updated> Ops::replace(WriteRequest& request, const Change& change
     object.at("metadata").set("generation", meta(old)["generation"].as_int() + 1);
   }
   const FieldErrors errors = check_update(request, object, old, context);
-  if (!errors.empty()) return invalid_object(resource.kind, resource.group, request.name, errors);
+  if (!errors.empty()) {
+    return invalid_object(resource.kind, resource.strategy->error_group(resource), request.name,
+                          errors);
+  }
   JOGAK_TRY_VOID(impl.validate(*this, admission, request));
 
   object = impl.encoded(resource, std::move(object));

@@ -91,6 +91,8 @@ std::optional<ApiResult<Doc>> Strategy::delete_instead(const Doc& /*object*/,
 
 bool Strategy::may_vanish(const Doc& /*object*/) const { return true; }
 
+std::string_view Strategy::error_group(const Resource& resource) const { return resource.group; }
+
 std::vector<std::string_view> verb_names(std::uint16_t verbs) {
   static constexpr std::array<std::pair<std::string_view, Verb>, 8> kNames = {{
       {"create", Verb::Create},

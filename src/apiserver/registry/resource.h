@@ -111,6 +111,11 @@ class Strategy {
   // storage version to this one and back. The default changes nothing but apiVersion.
   virtual Doc from_storage(Doc object) const { return object; }
   virtual Doc to_storage(Doc object) const { return object; }
+  // How the storage version calls one of the selectable fields.
+  virtual std::string_view stored_field(std::string_view path) const { return path; }
+  // The group that refusals of an object name: that of the kind inside the server, which the two
+  // event groups share.
+  virtual std::string_view error_group(const Resource& resource) const;
 };
 
 // Bits, one a verb.

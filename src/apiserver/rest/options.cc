@@ -138,6 +138,9 @@ ApiResult<ListOptions> read_list_options(const RequestInfo& info, const Resource
   if (!fields.has_value()) return bad_request(std::move(fields.error().what));
   options.fields = *std::move(fields);
   JOGAK_TRY_VOID(check_field_selector(options.fields, resource));
+  for (FieldSelector::Term& term : options.fields.terms) {
+    term.path = resource.strategy->stored_field(term.path);
+  }
   JOGAK_TRY_VOID(refuse("ListOptions", check_list(options, is_watch)));
   return options;
 }
