@@ -17,10 +17,11 @@ Doc daemon_set() {
                           "spec": {"containers": [{"name": "c", "image": "i:1"}]}}}})");
 }
 
-constexpr std::string_view kCounts[] = {
-    "currentNumberScheduled", "numberMisscheduled",     "desiredNumberScheduled",
-    "numberReady",            "observedGeneration",     "updatedNumberScheduled",
-    "numberAvailable",        "numberUnavailable",      "collisionCount"};
+constexpr std::string_view kCounts[] = {"currentNumberScheduled", "numberMisscheduled",
+                                        "desiredNumberScheduled", "numberReady",
+                                        "observedGeneration",     "updatedNumberScheduled",
+                                        "numberAvailable",        "numberUnavailable",
+                                        "collisionCount"};
 
 std::string template_generation(const Doc& object) {
   return meta(object)["annotations"][kAnnotation].as_string();
@@ -30,13 +31,11 @@ TEST(DaemonSet, GetsItsDefaults) {
   WorkloadBench bench;
   const auto made = bench.create(daemon_set());
   ASSERT_TRUE(made.has_value());
-  EXPECT_EQ((*made)["spec"]["updateStrategy"],
-            json(R"({"type": "RollingUpdate",
+  EXPECT_EQ((*made)["spec"]["updateStrategy"], json(R"({"type": "RollingUpdate",
                      "rollingUpdate": {"maxUnavailable": 1, "maxSurge": 0}})"));
   EXPECT_EQ((*made)["spec"]["revisionHistoryLimit"], Doc(10));
   EXPECT_EQ(template_generation(*made), "1");
-  EXPECT_EQ((*made)["status"],
-            json(R"({"currentNumberScheduled": 0, "numberMisscheduled": 0,
+  EXPECT_EQ((*made)["status"], json(R"({"currentNumberScheduled": 0, "numberMisscheduled": 0,
                      "desiredNumberScheduled": 0, "numberReady": 0})"));
 }
 
@@ -55,10 +54,10 @@ TEST(DaemonSet, IsRefusedOnCreate) {
       {{"right", {}},
        {"no selector", {"spec/selector"}, "Invalid spec.template.metadata.labels"},
        {"empty selector", {"spec/selector={}"}, "Invalid spec.selector"},
-       {"other labels",
-        {"spec/selector/matchLabels/a=q"},
-        "Invalid spec.template.metadata.labels"},
-       {"bad key", {R"(spec/selector/matchLabels={"a b": "c"})"}, "Invalid spec.selector.matchLabels"},
+       {"other labels", {"spec/selector/matchLabels/a=q"}, "Invalid spec.template.metadata.labels"},
+       {"bad key",
+        {R"(spec/selector/matchLabels={"a b": "c"})"},
+        "Invalid spec.selector.matchLabels"},
        {"restart policy",
         {"spec/template/spec/restartPolicy=Never"},
         "NotSupported spec.template.spec.restartPolicy"},
@@ -130,7 +129,8 @@ TEST(DaemonSet, AHigherGenerationMayBeBroughtAlong) {
 TEST(DaemonSet, StatusIsChecked) {
   WorkloadBench bench;
   std::vector<std::string> causes;
-  for (const std::string_view name : kCounts) causes.push_back("Invalid status." + std::string(name));
+  for (const std::string_view name : kCounts)
+    causes.push_back("Invalid status." + std::string(name));
   std::vector<Edited> rows = {{"right", {"status/numberReady=3", "status/collisionCount=1"}}};
   for (std::size_t i = 0; i < std::size(kCounts); ++i) {
     rows.push_back({kCounts[i], {"status/" + std::string(kCounts[i]) + "=-1"}, causes[i]});

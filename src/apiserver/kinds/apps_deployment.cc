@@ -107,11 +107,11 @@ class DeploymentStrategy : public TemplateStrategy {
                                    FieldErrors& errors) const override {
     const Doc& status = object["status"];
     const Path at("status");
-    check_not_negative(status,
-                       {"observedGeneration", "replicas", "updatedReplicas", "readyReplicas",
-                        "availableReplicas", "unavailableReplicas", "terminatingReplicas",
-                        "collisionCount"},
-                       at, errors);
+    check_not_negative(
+        status,
+        {"observedGeneration", "replicas", "updatedReplicas", "readyReplicas", "availableReplicas",
+         "unavailableReplicas", "terminatingReplicas", "collisionCount"},
+        at, errors);
     for (const std::string_view name : {"updatedReplicas", "readyReplicas", "availableReplicas"}) {
       check_at_most(status, name, "replicas", "cannot be greater than status.replicas", at, errors);
     }

@@ -21,8 +21,7 @@ TEST(Deployment, GetsItsDefaults) {
   ASSERT_TRUE(made.has_value());
   const Doc& spec = (*made)["spec"];
   EXPECT_EQ(spec["replicas"].as_int(), 1);
-  EXPECT_EQ(spec["strategy"],
-            json(R"({"type": "RollingUpdate",
+  EXPECT_EQ(spec["strategy"], json(R"({"type": "RollingUpdate",
                      "rollingUpdate": {"maxUnavailable": "25%", "maxSurge": "25%"}})"));
   EXPECT_EQ(spec["revisionHistoryLimit"].as_int(), 10);
   EXPECT_EQ(spec["progressDeadlineSeconds"].as_int(), 600);
@@ -77,7 +76,8 @@ TEST(Deployment, IsRefusedOnCreate) {
        {"bad operator",
         {R"(spec/selector/matchExpressions=[{"key": "a", "operator": "Gt", "values": ["1"]}])"},
         "Invalid spec.selector.matchExpressions[0].operator, Invalid spec.selector"},
-       {"restart policy", {pod + "restartPolicy=Never"},
+       {"restart policy",
+        {pod + "restartPolicy=Never"},
         "NotSupported spec.template.spec.restartPolicy"},
        {"deadline",
         {pod + "activeDeadlineSeconds=5"},
@@ -88,13 +88,17 @@ TEST(Deployment, IsRefusedOnCreate) {
        {"nothing moves, in percent",
         {rolling + "maxSurge=0%", rolling + "maxUnavailable=0%"},
         "Invalid spec.strategy.rollingUpdate.maxUnavailable"},
-       {"surge below zero", {rolling + "maxSurge=-1"},
+       {"surge below zero",
+        {rolling + "maxSurge=-1"},
         "Invalid spec.strategy.rollingUpdate.maxSurge"},
-       {"unavailable below zero", {rolling + "maxUnavailable=-1"},
+       {"unavailable below zero",
+        {rolling + "maxUnavailable=-1"},
         "Invalid spec.strategy.rollingUpdate.maxUnavailable"},
-       {"not a percentage", {rolling + "maxSurge=x%"},
+       {"not a percentage",
+        {rolling + "maxSurge=x%"},
         "Invalid spec.strategy.rollingUpdate.maxSurge"},
-       {"more than all", {rolling + "maxUnavailable=101%"},
+       {"more than all",
+        {rolling + "maxUnavailable=101%"},
         "Invalid spec.strategy.rollingUpdate.maxUnavailable"},
        {"surge may be more than all", {rolling + "maxSurge=300%"}},
        {"recreate rolls",

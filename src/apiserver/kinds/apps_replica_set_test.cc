@@ -45,9 +45,7 @@ TEST(ReplicaSet, IsRefusedOnCreate) {
        {"bad key",
         {R"(spec/selector/matchLabels={"a b": "c"})"},
         "Invalid spec.selector.matchLabels, Invalid spec.selector"},
-       {"other labels",
-        {"spec/selector/matchLabels/a=q"},
-        "Invalid spec.template.metadata.labels"},
+       {"other labels", {"spec/selector/matchLabels/a=q"}, "Invalid spec.template.metadata.labels"},
        {"restart policy",
         {"spec/template/spec/restartPolicy=OnFailure"},
         "NotSupported spec.template.spec.restartPolicy"},
@@ -117,9 +115,9 @@ TEST(ReplicationController, TakesSelectorAndLabelsFromItsTemplate) {
 
 TEST(ReplicationController, KeepsItsOwnSelectorAndLabels) {
   WorkloadBench bench;
-  const auto made = bench.create(with(
-      controller(), {"spec/selector/b=c", "spec/template/metadata/labels/b=c",
-                     "metadata/labels/own=1x"}));
+  const auto made =
+      bench.create(with(controller(), {"spec/selector/b=c", "spec/template/metadata/labels/b=c",
+                                       "metadata/labels/own=1x"}));
   ASSERT_TRUE(made.has_value());
   EXPECT_EQ((*made)["spec"]["selector"], json(R"({"b": "c"})"));
   EXPECT_EQ(meta(*made)["labels"], json(R"({"own": "1x"})"));
@@ -146,8 +144,7 @@ TEST(ReplicationController, IsRefusedOnCreate) {
 TEST(ReplicationController, ItsSelectorMayChange) {
   WorkloadBench bench;
   expect_edits(bench, controller(),
-               {{"with the labels",
-                 {"spec/selector/a=z", "spec/template/metadata/labels/a=z"}},
+               {{"with the labels", {"spec/selector/a=z", "spec/template/metadata/labels/a=z"}},
                 {"without", {"spec/selector/a=z"}, "Invalid spec.template.metadata.labels"}});
 }
 

@@ -17,9 +17,13 @@ namespace jogak::api {
 namespace {
 
 // What an update may change in the spec.
-constexpr std::array<std::string_view, 7> kMutable = {
-    "replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit",
-    "persistentVolumeClaimRetentionPolicy"};
+constexpr std::array<std::string_view, 7> kMutable = {"replicas",
+                                                      "template",
+                                                      "updateStrategy",
+                                                      "minReadySeconds",
+                                                      "ordinals",
+                                                      "revisionHistoryLimit",
+                                                      "persistentVolumeClaimRetentionPolicy"};
 
 // What a check of the spec leaves out, for objects that were stored under older rules.
 struct Leniency {
@@ -127,8 +131,8 @@ void validate_spec(const Doc& spec, const Leniency& leniency, FieldErrors& error
                      at.child("persistentVolumeClaimRetentionPolicy"), errors);
   const Doc::Items& claims = spec["volumeClaimTemplates"].items();
   for (std::size_t i = 0; i < claims.size() && !leniency.skip_claims; ++i) {
-    validate_claim_spec(claims[i]["spec"],
-                        at.child("volumeClaimTemplates").index(i).child("spec"), errors);
+    validate_claim_spec(claims[i]["spec"], at.child("volumeClaimTemplates").index(i).child("spec"),
+                        errors);
   }
   check_not_negative(spec, {"replicas", "minReadySeconds"}, at, errors);
   if (spec["ordinals"]["start"].as_int() < 0) {

@@ -42,21 +42,20 @@ TEST(StatefulSet, GetsItsDefaults) {
 
 TEST(StatefulSet, OnlyAStrategyOfTheServersChoiceGetsAPartition) {
   WorkloadBench bench;
-  const auto named =
-      bench.create(with(stateful_set(), {"spec/updateStrategy/type=RollingUpdate"}));
+  const auto named = bench.create(with(stateful_set(), {"spec/updateStrategy/type=RollingUpdate"}));
   ASSERT_TRUE(named.has_value());
   EXPECT_EQ((*named)["spec"]["updateStrategy"], json(R"({"type": "RollingUpdate"})"));
-  const auto half = bench.create(
-      with(stateful_set(), {"metadata/name=t", "spec/updateStrategy/rollingUpdate={}",
-                            "spec/updateStrategy/type=RollingUpdate"}));
+  const auto half =
+      bench.create(with(stateful_set(), {"metadata/name=t", "spec/updateStrategy/rollingUpdate={}",
+                                         "spec/updateStrategy/type=RollingUpdate"}));
   ASSERT_TRUE(half.has_value());
   EXPECT_EQ((*half)["spec"]["updateStrategy"]["rollingUpdate"], json(R"({"partition": 0})"));
 }
 
 TEST(StatefulSet, MaxUnavailableIsBehindAGate) {
   WorkloadBench bench;
-  const auto made = bench.create(
-      with(stateful_set(), {"spec/updateStrategy/rollingUpdate/maxUnavailable=2"}));
+  const auto made =
+      bench.create(with(stateful_set(), {"spec/updateStrategy/rollingUpdate/maxUnavailable=2"}));
   ASSERT_TRUE(made.has_value());
   EXPECT_FALSE((*made)["spec"]["updateStrategy"]["rollingUpdate"].has("maxUnavailable"));
   const auto changed =
@@ -100,9 +99,7 @@ TEST(StatefulSet, IsRefusedOnCreate) {
         {"spec/selector"},
         "Required spec.selector, Invalid spec.template.metadata.labels"},
        {"empty selector", {"spec/selector={}"}, "Invalid spec.selector"},
-       {"other labels",
-        {"spec/selector/matchLabels/a=q"},
-        "Invalid spec.template.metadata.labels"},
+       {"other labels", {"spec/selector/matchLabels/a=q"}, "Invalid spec.template.metadata.labels"},
        {"restart policy",
         {"spec/template/spec/restartPolicy=Never"},
         "NotSupported spec.template.spec.restartPolicy"},
@@ -114,15 +111,14 @@ TEST(StatefulSet, IsRefusedOnCreate) {
 TEST(StatefulSet, AClaimCountsAsAVolumeOfThePods) {
   WorkloadBench bench;
   const std::string mounts = "spec/template/spec/containers/0/volumeMounts=";
-  expect_creates(
-      bench, stateful_set(),
-      {{"of the claim", {mounts + R"([{"name": "v", "mountPath": "/v"}])"}},
-       {"of nothing",
-        {mounts + R"([{"name": "w", "mountPath": "/w"}])"},
-        "NotFound spec.template.spec.containers[0].volumeMounts[0].name"},
-       {"a volume of that name gives way",
-        {R"(spec/template/spec/volumes=[{"name": "v", "emptyDir": {}}])",
-         mounts + R"([{"name": "v", "mountPath": "/v"}])"}}});
+  expect_creates(bench, stateful_set(),
+                 {{"of the claim", {mounts + R"([{"name": "v", "mountPath": "/v"}])"}},
+                  {"of nothing",
+                   {mounts + R"([{"name": "w", "mountPath": "/w"}])"},
+                   "NotFound spec.template.spec.containers[0].volumeMounts[0].name"},
+                  {"a volume of that name gives way",
+                   {R"(spec/template/spec/volumes=[{"name": "v", "emptyDir": {}}])",
+                    mounts + R"([{"name": "v", "mountPath": "/v"}])"}}});
 }
 
 TEST(StatefulSet, HostNameAndSubdomainAreTheControllers) {
@@ -134,30 +130,29 @@ TEST(StatefulSet, HostNameAndSubdomainAreTheControllers) {
 
 TEST(StatefulSet, LabelsOfTheTemplateAreLookedAtTwice) {
   WorkloadBench bench;
-  EXPECT_EQ(refusal(bench.create(
-                with(stateful_set(), {R"(spec/template/metadata/labels/b="c d")"}))),
-            "Invalid spec.template.labels, Invalid spec.template.labels");
+  EXPECT_EQ(
+      refusal(bench.create(with(stateful_set(), {R"(spec/template/metadata/labels/b="c d")"}))),
+      "Invalid spec.template.labels, Invalid spec.template.labels");
 }
 
 TEST(StatefulSet, FewMembersMayChange) {
   WorkloadBench bench;
-  expect_edits(
-      bench, stateful_set(),
-      {{"replicas", {"spec/replicas=5"}},
-       {"template", {"spec/template/spec/containers/0/image=i:2"}},
-       {"strategy", {"spec/updateStrategy/rollingUpdate/partition=1"}},
-       {"ready seconds", {"spec/minReadySeconds=5"}},
-       {"ordinals", {"spec/ordinals/start=1"}},
-       {"history", {"spec/revisionHistoryLimit=2"}},
-       {"retention", {"spec/persistentVolumeClaimRetentionPolicy/whenDeleted=Delete"}},
-       {"service", {"spec/serviceName=other"}, "Forbidden spec"},
-       {"management", {"spec/podManagementPolicy=Parallel"}, "Forbidden spec"},
-       {"claims",
-        {R"(spec/volumeClaimTemplates/0/spec/resources/requests/storage="2Gi")"},
-        "Forbidden spec"},
-       {"selector",
-        {"spec/selector/matchLabels/a=z", "spec/template/metadata/labels/a=z"},
-        "Forbidden spec"}});
+  expect_edits(bench, stateful_set(),
+               {{"replicas", {"spec/replicas=5"}},
+                {"template", {"spec/template/spec/containers/0/image=i:2"}},
+                {"strategy", {"spec/updateStrategy/rollingUpdate/partition=1"}},
+                {"ready seconds", {"spec/minReadySeconds=5"}},
+                {"ordinals", {"spec/ordinals/start=1"}},
+                {"history", {"spec/revisionHistoryLimit=2"}},
+                {"retention", {"spec/persistentVolumeClaimRetentionPolicy/whenDeleted=Delete"}},
+                {"service", {"spec/serviceName=other"}, "Forbidden spec"},
+                {"management", {"spec/podManagementPolicy=Parallel"}, "Forbidden spec"},
+                {"claims",
+                 {R"(spec/volumeClaimTemplates/0/spec/resources/requests/storage="2Gi")"},
+                 "Forbidden spec"},
+                {"selector",
+                 {"spec/selector/matchLabels/a=z", "spec/template/metadata/labels/a=z"},
+                 "Forbidden spec"}});
 }
 
 TEST(StatefulSet, StatusIsCheckedAgainstItself) {

@@ -9,8 +9,8 @@
 
 namespace jogak::api {
 
-std::shared_ptr<const Strategy> autoscaler_strategy();      // autoscaling/v2
-std::shared_ptr<const Strategy> autoscaler_v1_strategy();   // autoscaling/v1
+std::shared_ptr<const Strategy> autoscaler_strategy();     // autoscaling/v2
+std::shared_ptr<const Strategy> autoscaler_v1_strategy();  // autoscaling/v1
 void add_autoscaling_kinds(Registry& registry);
 
 // v2.

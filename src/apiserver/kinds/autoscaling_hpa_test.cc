@@ -29,8 +29,7 @@ TEST(Autoscaler, GetsItsDefaults) {
   const auto made = bench.create(autoscaler());
   ASSERT_TRUE(made.has_value());
   EXPECT_EQ((*made)["spec"]["minReplicas"], Doc(1));
-  EXPECT_EQ((*made)["spec"]["metrics"],
-            json(R"([{"type": "Resource", "resource": {"name": "cpu",
+  EXPECT_EQ((*made)["spec"]["metrics"], json(R"([{"type": "Resource", "resource": {"name": "cpu",
                       "target": {"type": "Utilization", "averageUtilization": 80}}}])"));
   EXPECT_FALSE((*made)["spec"].has("behavior"));
   EXPECT_EQ((*made)["status"], json(R"({"desiredReplicas": 0, "currentMetrics": null})"));
@@ -39,8 +38,8 @@ TEST(Autoscaler, GetsItsDefaults) {
 
 TEST(Autoscaler, HalfABehaviorIsCompleted) {
   WorkloadBench bench;
-  const auto made = bench.create(
-      with(autoscaler(), {"spec/behavior/scaleDown/stabilizationWindowSeconds=60"}));
+  const auto made =
+      bench.create(with(autoscaler(), {"spec/behavior/scaleDown/stabilizationWindowSeconds=60"}));
   ASSERT_TRUE(made.has_value());
   EXPECT_EQ((*made)["spec"]["behavior"],
             json(R"({"scaleUp": {"stabilizationWindowSeconds": 0, "selectPolicy": "Max",
@@ -52,9 +51,8 @@ TEST(Autoscaler, HalfABehaviorIsCompleted) {
 
 TEST(Autoscaler, RulesOfItsOwnStay) {
   WorkloadBench bench;
-  const auto made = bench.create(with(
-      autoscaler(),
-      {R"(spec/behavior={"scaleUp": {"selectPolicy": "Min", "tolerance": "0.1",
+  const auto made = bench.create(
+      with(autoscaler(), {R"(spec/behavior={"scaleUp": {"selectPolicy": "Min", "tolerance": "0.1",
            "policies": [{"type": "Pods", "value": 1, "periodSeconds": 30}]}})"}));
   ASSERT_TRUE(made.has_value());
   EXPECT_EQ((*made)["spec"]["behavior"]["scaleUp"],
@@ -67,9 +65,7 @@ TEST(Autoscaler, IsRefusedOnCreate) {
   expect_creates(
       bench, autoscaler(),
       {{"right", {}},
-       {"min above max",
-        {"spec/minReplicas=5", "spec/maxReplicas=2"},
-        "Invalid spec.maxReplicas"},
+       {"min above max", {"spec/minReplicas=5", "spec/maxReplicas=2"}, "Invalid spec.maxReplicas"},
        {"zero", {"spec/minReplicas=0"}, "Invalid spec.minReplicas, Forbidden spec.metrics"},
        {"no max", {"spec/maxReplicas"}, "Required spec.maxReplicas, Invalid spec.maxReplicas"},
        {"max below zero",
@@ -82,7 +78,9 @@ TEST(Autoscaler, IsRefusedOnCreate) {
         "NotSupported spec.metrics[0].type, NotSupported spec.metrics[0].type"},
        {"kind", {"spec/scaleTargetRef/kind=a%b"}, "Invalid spec.scaleTargetRef.kind"},
        {"name", {"spec/scaleTargetRef/name=.."}, "Invalid spec.scaleTargetRef.name"},
-       {"core group", {"spec/scaleTargetRef/apiVersion=v1"}, "Invalid spec.scaleTargetRef.apiVersion"},
+       {"core group",
+        {"spec/scaleTargetRef/apiVersion=v1"},
+        "Invalid spec.scaleTargetRef.apiVersion"},
        {"controllers are of the core group",
         {"spec/scaleTargetRef/apiVersion=v1", "spec/scaleTargetRef/kind=ReplicationController"}},
        {"two slashes",
@@ -101,7 +99,8 @@ TEST(Autoscaler, IsRefusedOnCreate) {
         "Required spec.metrics[0].pods"},
        {"two sources",
         {R"(spec/metrics=[{"type": "Resource",
-             "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 1}},
+             "resource": {"name": "cpu",
+                          "target": {"type": "Utilization", "averageUtilization": 1}},
              "pods": {"metric": {"name": "m"}, "target": {"type": "AverageValue",
                                                           "averageValue": "1"}}}])"},
         "Forbidden spec.metrics[0].pods"}});
@@ -115,24 +114,18 @@ TEST(Autoscaler, TargetsAreChecked) {
   };
   expect_creates(
       bench, autoscaler(),
-      {{"no type",
-        resource(R"({"averageUtilization": 1})"),
+      {{"no type", resource(R"({"averageUtilization": 1})"),
         "Required spec.metrics[0].resource.target.type, "
         "Invalid spec.metrics[0].resource.target.type"},
-       {"type",
-        resource(R"({"type": "X", "averageUtilization": 1})"),
+       {"type", resource(R"({"type": "X", "averageUtilization": 1})"),
         "Invalid spec.metrics[0].resource.target.type"},
-       {"value",
-        resource(R"({"type": "Value", "value": "-1", "averageUtilization": 1})"),
+       {"value", resource(R"({"type": "Value", "value": "-1", "averageUtilization": 1})"),
         "Invalid spec.metrics[0].resource.target.value"},
-       {"average",
-        resource(R"({"type": "AverageValue", "averageValue": "0"})"),
+       {"average", resource(R"({"type": "AverageValue", "averageValue": "0"})"),
         "Invalid spec.metrics[0].resource.target.averageValue"},
-       {"utilization",
-        resource(R"({"type": "Utilization", "averageUtilization": 0})"),
+       {"utilization", resource(R"({"type": "Utilization", "averageUtilization": 0})"),
         "Invalid spec.metrics[0].resource.target.averageUtilization"},
-       {"neither",
-        resource(R"({"type": "Utilization"})"),
+       {"neither", resource(R"({"type": "Utilization"})"),
         "Required spec.metrics[0].resource.target.averageUtilization"},
        {"both",
         resource(R"({"type": "Utilization", "averageUtilization": 1, "averageValue": "1"})"),
@@ -147,12 +140,10 @@ TEST(Autoscaler, SourcesAreChecked) {
   const std::string object = R"({"metric": {"name": "m"}, "describedObject": )";
   expect_creates(
       bench, autoscaler(),
-      {{"resource without name",
-        metric("Resource", "resource", "{" + utilization),
+      {{"resource without name", metric("Resource", "resource", "{" + utilization),
         "Required spec.metrics[0].resource.name"},
-       {"container",
-        metric("ContainerResource", "containerResource",
-               R"({"name": "cpu", "container": "c", )" + utilization)},
+       {"container", metric("ContainerResource", "containerResource",
+                            R"({"name": "cpu", "container": "c", )" + utilization)},
        {"container without anything",
         metric("ContainerResource", "containerResource", "{" + utilization),
         "Required spec.metrics[0].containerResource.name, "
@@ -164,28 +155,24 @@ TEST(Autoscaler, SourcesAreChecked) {
         "Invalid spec.metrics[0].containerResource.name, "
         "Invalid spec.metrics[0].containerResource.container"},
        {"pods", metric("Pods", "pods", R"({"metric": {"name": "m"}, )" + average)},
-       {"pods without metric",
-        metric("Pods", "pods", "{" + average),
+       {"pods without metric", metric("Pods", "pods", "{" + average),
         "Required spec.metrics[0].pods.metric.name"},
-       {"pods by value",
-        metric("Pods", "pods", R"({"metric": {"name": "m"}, )" + value),
+       {"pods by value", metric("Pods", "pods", R"({"metric": {"name": "m"}, )" + value),
         "Required spec.metrics[0].pods.target.averageValue"},
-       {"metric name",
-        metric("Pods", "pods", R"({"metric": {"name": "a/b"}, )" + average),
+       {"metric name", metric("Pods", "pods", R"({"metric": {"name": "a/b"}, )" + average),
         "Invalid spec.metrics[0].pods.metric.name"},
        {"external", metric("External", "external", R"({"metric": {"name": "m"}, )" + value)},
        {"external by neither",
-        metric("External", "external",
-               R"({"metric": {"name": "m"}, "target": {"type": "Value"}})"),
+        metric("External", "external", R"({"metric": {"name": "m"}, "target": {"type": "Value"}})"),
         "Required spec.metrics[0].external.target.averageValue"},
        {"external by both",
         metric("External", "external",
                R"({"metric": {"name": "m"},
                    "target": {"type": "Value", "value": "1", "averageValue": "1"}})"),
         "Forbidden spec.metrics[0].external.target.value"},
-       {"object", metric("Object", "object",
-                         object + R"({"apiVersion": "v1", "kind": "Service", "name": "s"}, )" +
-                             value)},
+       {"object",
+        metric("Object", "object",
+               object + R"({"apiVersion": "v1", "kind": "Service", "name": "s"}, )" + value)},
        {"object without reference",
         metric("Object", "object", R"({"metric": {"name": "m"}, )" + value),
         "Required spec.metrics[0].object.describedObject.kind, "
@@ -226,12 +213,13 @@ TEST(Autoscaler, BehaviorIsChecked) {
 
 TEST(Autoscaler, AnOldReferenceMayStay) {
   WorkloadBench bench;
-  expect_edits(
-      bench,
-      with(autoscaler(), {"spec/scaleTargetRef/apiVersion=v1",
-                          "spec/scaleTargetRef/kind=ReplicationController"}),
-      {{"size", {"spec/maxReplicas=9"}},
-       {"kind", {"spec/scaleTargetRef/kind=Deployment"}, "Invalid spec.scaleTargetRef.apiVersion"}});
+  expect_edits(bench,
+               with(autoscaler(), {"spec/scaleTargetRef/apiVersion=v1",
+                                   "spec/scaleTargetRef/kind=ReplicationController"}),
+               {{"size", {"spec/maxReplicas=9"}},
+                {"kind",
+                 {"spec/scaleTargetRef/kind=Deployment"},
+                 "Invalid spec.scaleTargetRef.apiVersion"}});
 }
 
 TEST(Autoscaler, StatusIsChecked) {
@@ -263,28 +251,25 @@ TEST(AutoscalerV1, IsStoredAsV2) {
                   .has_value());
   const Doc v2 = bench.get(autoscaler());
   EXPECT_EQ(v2["apiVersion"], Doc("autoscaling/v2"));
-  EXPECT_EQ(v2["spec"]["metrics"],
-            json(R"([{"type": "Resource", "resource": {"name": "cpu",
+  EXPECT_EQ(v2["spec"]["metrics"], json(R"([{"type": "Resource", "resource": {"name": "cpu",
                       "target": {"type": "Utilization", "averageUtilization": 30}}}])"));
 }
 
 TEST(AutoscalerV1, IsCheckedLikeV2) {
   WorkloadBench bench;
-  expect_creates(bench, with(autoscaler(), {"apiVersion=autoscaling/v1"}),
-                 {{"no max",
-                   {"spec/maxReplicas=0"},
-                   "Required spec.maxReplicas, Invalid spec.maxReplicas"},
-                  {"target",
-                   {"spec/targetCPUUtilizationPercentage=0"},
-                   "Invalid spec.metrics[0].resource.target.averageUtilization"}});
+  expect_creates(
+      bench, with(autoscaler(), {"apiVersion=autoscaling/v1"}),
+      {{"no max", {"spec/maxReplicas=0"}, "Required spec.maxReplicas, Invalid spec.maxReplicas"},
+       {"target",
+        {"spec/targetCPUUtilizationPercentage=0"},
+        "Invalid spec.metrics[0].resource.target.averageUtilization"}});
 }
 
 TEST(AutoscalerV1, ReadsAndWritesWhatV2Made) {
   WorkloadBench bench;
-  ASSERT_TRUE(bench
-                  .create(with(autoscaler(),
-                               {"spec/behavior/scaleDown/stabilizationWindowSeconds=60"}))
-                  .has_value());
+  ASSERT_TRUE(
+      bench.create(with(autoscaler(), {"spec/behavior/scaleDown/stabilizationWindowSeconds=60"}))
+          .has_value());
   const Doc v1 = with(autoscaler(), {"apiVersion=autoscaling/v1"});
   const Doc before = bench.get(autoscaler());
   ASSERT_EQ(refusal(bench.edit(v1, {"spec/maxReplicas=9"})), "");
@@ -297,8 +282,9 @@ TEST(AutoscalerV1, StatusGoesThrough) {
   ASSERT_TRUE(bench.create(autoscaler()).has_value());
   const Doc v1 = with(autoscaler(), {"apiVersion=autoscaling/v1"});
   const auto changed =
-      bench.edit(v1, {"status/currentReplicas=2", "status/currentCPUUtilizationPercentage=40",
-                      "spec/maxReplicas=99"},
+      bench.edit(v1,
+                 {"status/currentReplicas=2", "status/currentCPUUtilizationPercentage=40",
+                  "spec/maxReplicas=99"},
                  "status");
   ASSERT_TRUE(changed.has_value());
   const Doc v2 = bench.get(autoscaler());

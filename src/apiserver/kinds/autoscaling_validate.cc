@@ -23,8 +23,8 @@ const std::vector<std::string_view>& metric_types() {
 }
 
 struct ReferenceRules {
-  bool any_version = false;    // an object that was stored with a bad one
-  bool core_group = false;     // apiVersion may name no group
+  bool any_version = false;  // an object that was stored with a bad one
+  bool core_group = false;   // apiVersion may name no group
 };
 
 // What is wrong with an apiVersion, "" when nothing.
@@ -57,8 +57,7 @@ void validate_reference(const Doc& reference, const ReferenceRules& rules, const
   }
 }
 
-void check_positive(const Doc& target, std::string_view name, const Path& at,
-                    FieldErrors& errors) {
+void check_positive(const Doc& target, std::string_view name, const Path& at, FieldErrors& errors) {
   if (!target.has(name)) return;
   const Amount amount = quantity_of(target[name]);
   if (amount.is_zero() || amount.is_negative()) {

@@ -37,10 +37,17 @@ std::string go_json(const Doc& value) {
   std::string escaped;
   for (const char c : text) {
     switch (c) {
-      case '<': escaped += "\\u003c"; break;
-      case '>': escaped += "\\u003e"; break;
-      case '&': escaped += "\\u0026"; break;
-      default: escaped += c;
+      case '<':
+        escaped += "\\u003c";
+        break;
+      case '>':
+        escaped += "\\u003e";
+        break;
+      case '&':
+        escaped += "\\u0026";
+        break;
+      default:
+        escaped += c;
     }
   }
   return escaped;
@@ -99,11 +106,11 @@ Doc cpu_utilization(const Doc& percent) {
 struct RuleName {
   std::string_view go, json;
 };
-constexpr std::array<RuleName, 4> kRules = {{{"StabilizationWindowSeconds",
-                                              "stabilizationWindowSeconds"},
-                                             {"SelectPolicy", "selectPolicy"},
-                                             {"Policies", "policies"},
-                                             {"Tolerance", "tolerance"}}};
+constexpr std::array<RuleName, 4> kRules = {
+    {{"StabilizationWindowSeconds", "stabilizationWindowSeconds"},
+     {"SelectPolicy", "selectPolicy"},
+     {"Policies", "policies"},
+     {"Tolerance", "tolerance"}}};
 constexpr std::array<RuleName, 3> kPolicy = {
     {{"Type", "type"}, {"Value", "value"}, {"PeriodSeconds", "periodSeconds"}}};
 
@@ -165,8 +172,8 @@ Doc spec_to_v2(const Doc& v1) {
   const Doc& from = v1["spec"];
   Doc spec = Doc::object();
   copy_members(spec, from, {"scaleTargetRef", "minReplicas", "maxReplicas"});
-  Doc metrics = checked_list(annotation(v1, kMetrics), "autoscaling.v2.MetricSpec",
-                             metric_spec_to_v2);
+  Doc metrics =
+      checked_list(annotation(v1, kMetrics), "autoscaling.v2.MetricSpec", metric_spec_to_v2);
   if (metrics.is_null()) metrics = Doc::array();
   if (from.has("targetCPUUtilizationPercentage")) {
     metrics.push(cpu_utilization(from["targetCPUUtilizationPercentage"]));
@@ -186,8 +193,8 @@ Doc status_to_v2(const Doc& v1) {
   Doc status = Doc::object();
   copy_members(status, from,
                {"observedGeneration", "lastScaleTime", "currentReplicas", "desiredReplicas"});
-  Doc metrics = checked_list(annotation(v1, kStatuses), "autoscaling.v2.MetricStatus",
-                             metric_status_to_v2);
+  Doc metrics =
+      checked_list(annotation(v1, kStatuses), "autoscaling.v2.MetricStatus", metric_status_to_v2);
   if (metrics.is_null() && from.has("currentCPUUtilizationPercentage")) {
     Doc metric;
     metric.set("type", "Resource");
@@ -220,8 +227,7 @@ void keep_annotations(Doc& object, const Doc& old, std::span<const std::string_v
   }
 }
 
-void annotate_list(Doc& object, std::string_view key, const Doc& list,
-                   Doc (*convert)(const Doc&)) {
+void annotate_list(Doc& object, std::string_view key, const Doc& list, Doc (*convert)(const Doc&)) {
   Doc values = Doc::array();
   for (const Doc& item : list.items()) {
     if (key != kMetrics || !is_cpu_utilization(item)) values.push(convert(item));

@@ -25,7 +25,8 @@ TEST(AutoscalerMetrics, SpecsGoBothWays) {
            "target": {"type": "Utilization", "averageUtilization": 60}}})",
        R"({"type": "ContainerResource", "containerResource": {"name": "cpu",
            "targetAverageUtilization": 60, "container": "c"}})"},
-      {R"({"type": "Pods", "pods": {"metric": {"name": "m", "selector": {"matchLabels": {"a": "b"}}},
+      {R"({"type": "Pods", "pods": {"metric": {"name": "m",
+           "selector": {"matchLabels": {"a": "b"}}},
            "target": {"type": "AverageValue", "averageValue": "1k"}}})",
        R"({"type": "Pods", "pods": {"metricName": "m", "targetAverageValue": "1k",
            "selector": {"matchLabels": {"a": "b"}}}})"},
@@ -104,12 +105,10 @@ Doc v2() {
 TEST(AutoscalerVersions, V1KeepsTheRestInAnnotations) {
   const Doc v1 = autoscaler_to_v1(v2());
   EXPECT_EQ(v1["apiVersion"], Doc("autoscaling/v1"));
-  EXPECT_EQ(v1["spec"],
-            json(R"({"scaleTargetRef": {"kind": "Deployment", "name": "d",
+  EXPECT_EQ(v1["spec"], json(R"({"scaleTargetRef": {"kind": "Deployment", "name": "d",
                                         "apiVersion": "apps/v1"},
                      "minReplicas": 1, "maxReplicas": 5, "targetCPUUtilizationPercentage": 50})"));
-  EXPECT_EQ(v1["status"],
-            json(R"({"observedGeneration": 1, "lastScaleTime": "2026-01-01T00:00:00Z",
+  EXPECT_EQ(v1["status"], json(R"({"observedGeneration": 1, "lastScaleTime": "2026-01-01T00:00:00Z",
                      "currentReplicas": 2, "desiredReplicas": 3,
                      "currentCPUUtilizationPercentage": 40})"));
   const Doc& annotations = meta(v1)["annotations"];
@@ -138,11 +137,10 @@ TEST(AutoscalerVersions, TheWayBackGivesTheSame) {
 }
 
 TEST(AutoscalerVersions, WithoutAnyMetricV1MeansCpu) {
-  Doc v1 = with(autoscaler_to_v1(v2()), {"metadata/annotations",
-                                         "spec/targetCPUUtilizationPercentage"});
+  Doc v1 =
+      with(autoscaler_to_v1(v2()), {"metadata/annotations", "spec/targetCPUUtilizationPercentage"});
   const Doc back = autoscaler_to_v2(std::move(v1));
-  EXPECT_EQ(back["spec"]["metrics"],
-            json(R"([{"type": "Resource", "resource": {"name": "cpu",
+  EXPECT_EQ(back["spec"]["metrics"], json(R"([{"type": "Resource", "resource": {"name": "cpu",
                       "target": {"type": "Utilization", "averageUtilization": 80}}}])"));
 }
 

@@ -149,7 +149,8 @@ Result<void> check_cron_schedule(std::string_view text) {
   if (text.starts_with("TZ=") || text.starts_with("CRON_TZ=")) {
     const std::size_t blank = text.find(' ');
     const std::size_t equals = text.find('=');
-    if (blank == std::string_view::npos) return invalid("no schedule after the time zone: {}", text);
+    if (blank == std::string_view::npos)
+      return invalid("no schedule after the time zone: {}", text);
     const std::string_view zone = text.substr(equals + 1, blank - equals - 1);
     if (!zone.empty() && !is_time_zone(zone)) return invalid("provided bad location {}", zone);
     const std::size_t start = std::min(text.find_first_not_of(' ', blank), text.size());

@@ -61,12 +61,10 @@ void validate_job_template(const Doc& job_spec, FieldErrors& errors) {
   const Path at("spec.jobTemplate.spec");
   validate_job_spec_parts(job_spec, at, errors);
   if (job_spec.has("selector")) {
-    errors.invalid(at.child("selector"), job_spec["selector"],
-                   "`selector` will be auto-generated");
+    errors.invalid(at.child("selector"), job_spec["selector"], "`selector` will be auto-generated");
   }
   if (job_spec["manualSelector"].as_bool()) {
-    errors.not_supported(at.child("manualSelector"), job_spec["manualSelector"],
-                         {"nil", "false"});
+    errors.not_supported(at.child("manualSelector"), job_spec["manualSelector"], {"nil", "false"});
   }
 }
 
@@ -98,8 +96,7 @@ class CronJobStrategy : public TemplateStrategy {
                        FieldErrors& errors) const override {
     validate_spec(object["spec"], {}, errors);
     if (name_of(object).size() > kNameMax) {
-      errors.invalid(Path("metadata.name"), name_of(object),
-                     "must be no more than 52 characters");
+      errors.invalid(Path("metadata.name"), name_of(object), "must be no more than 52 characters");
     }
     if (errors.empty()) {
       warn_about_name(object, context.warnings);

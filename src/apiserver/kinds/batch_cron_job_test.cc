@@ -50,9 +50,7 @@ TEST(CronJob, IsRefusedOnCreate) {
        {"name as long as may be", {"metadata/name=" + std::string(52, 'x')}},
        {"no schedule", {"spec/schedule"}, "Required spec.schedule"},
        {"schedule", {"spec/schedule=never"}, "Invalid spec.schedule"},
-       {"zone in the schedule",
-        {R"(spec/schedule="TZ=UTC * * * * *")"},
-        "Invalid spec.schedule"},
+       {"zone in the schedule", {R"(spec/schedule="TZ=UTC * * * * *")"}, "Invalid spec.schedule"},
        {"zone and nothing", {"spec/schedule=TZ=0"}, "Invalid spec.schedule, Invalid spec.schedule"},
        {"zone", {"spec/timeZone=UTC"}},
        {"empty zone", {R"(spec/timeZone="")"}, "Invalid spec.timeZone"},
@@ -60,9 +58,7 @@ TEST(CronJob, IsRefusedOnCreate) {
        {"zone that is none", {R"(spec/timeZone="a b")"}, "Invalid spec.timeZone"},
        {"start", {"spec/startingDeadlineSeconds=-1"}, "Invalid spec.startingDeadlineSeconds"},
        {"concurrency", {"spec/concurrencyPolicy=X"}, "NotSupported spec.concurrencyPolicy"},
-       {"selector",
-        {kJob + "selector/matchLabels/a=b"},
-        "Invalid spec.jobTemplate.spec.selector"},
+       {"selector", {kJob + "selector/matchLabels/a=b"}, "Invalid spec.jobTemplate.spec.selector"},
        {"manual selector",
         {kJob + "manualSelector=true"},
         "NotSupported spec.jobTemplate.spec.manualSelector"},
@@ -96,9 +92,9 @@ TEST(CronJob, AnyStatusIsTaken) {
 
 TEST(CronJob, ItsJobIsWarnedAboutAtItsPlace) {
   WorkloadBench bench;
-  ASSERT_EQ(refusal(bench.create(with(cron_job(), {kJob + "completionMode=Indexed",
-                                                   kJob + "completions=100001",
-                                                   kJob + "parallelism=10001"}))),
+  ASSERT_EQ(refusal(bench.create(
+                with(cron_job(), {kJob + "completionMode=Indexed", kJob + "completions=100001",
+                                  kJob + "parallelism=10001"}))),
             "");
   ASSERT_EQ(bench.warnings().size(), 1U);
   EXPECT_TRUE(bench.warnings()[0].starts_with("spec.jobTemplate.spec: In Indexed Jobs"));

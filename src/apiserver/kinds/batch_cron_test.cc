@@ -8,12 +8,33 @@ namespace jogak::api {
 namespace {
 
 TEST(CronSchedule, TheseAreRight) {
-  for (const std::string_view line :
-       {"* * * * *", "0 0 1 1 0", "59 23 31 12 6", "*/5 * * * *", "1-5 * * * *", "1-5/2 * * * *",
-        "5/10 * * * *", "1,2,30-40 * * * *", "? ? ? ? ?", "0 12 * jan-MAR mon-Fri",
-        "0  12\t* * *", " 0 0 * * * ", "@yearly", "@annually", "@monthly", "@weekly", "@daily",
-        "@midnight", "@hourly", "@every 1h30m", "@every 1.5s", "@every -3m", "@every 0",
-        "@every 90s", ", * * * *", "TZ=UTC 0 0 * * *", "CRON_TZ=UTC @daily"}) {
+  for (const std::string_view line : {"* * * * *",
+                                      "0 0 1 1 0",
+                                      "59 23 31 12 6",
+                                      "*/5 * * * *",
+                                      "1-5 * * * *",
+                                      "1-5/2 * * * *",
+                                      "5/10 * * * *",
+                                      "1,2,30-40 * * * *",
+                                      "? ? ? ? ?",
+                                      "0 12 * jan-MAR mon-Fri",
+                                      "0  12\t* * *",
+                                      " 0 0 * * * ",
+                                      "@yearly",
+                                      "@annually",
+                                      "@monthly",
+                                      "@weekly",
+                                      "@daily",
+                                      "@midnight",
+                                      "@hourly",
+                                      "@every 1h30m",
+                                      "@every 1.5s",
+                                      "@every -3m",
+                                      "@every 0",
+                                      "@every 90s",
+                                      ", * * * *",
+                                      "TZ=UTC 0 0 * * *",
+                                      "CRON_TZ=UTC @daily"}) {
     EXPECT_TRUE(check_cron_schedule(line).has_value()) << line;
   }
 }
@@ -63,9 +84,7 @@ TEST(TimeZone, FormAloneRefuses) {
   }
 }
 
-TEST(TimeZone, KnowsUtcAnywhere) {
-  EXPECT_TRUE(is_time_zone("UTC"));
-}
+TEST(TimeZone, KnowsUtcAnywhere) { EXPECT_TRUE(is_time_zone("UTC")); }
 
 TEST(Indexes, AreCounted) {
   EXPECT_EQ(count_indexes("", 5), 0);

@@ -43,9 +43,10 @@ Result<Interval> read_interval(std::string_view text, std::int64_t completions) 
   const std::string_view first_text = *next_part(rest, '-');
   const std::optional<std::string_view> last_text = next_part(rest, '-');
   if (rest.has_value()) {
-    return invalid("the fragment \"{}\" violates the requirement that an index interval can have "
-                   "at most two parts separated by '-'",
-                   text);
+    return invalid(
+        "the fragment \"{}\" violates the requirement that an index interval can have "
+        "at most two parts separated by '-'",
+        text);
   }
   JOGAK_TRY(const std::int64_t first, read_index(first_text, completions));
   if (!last_text.has_value()) return Interval{.first = first, .last = first};

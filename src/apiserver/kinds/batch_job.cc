@@ -158,9 +158,7 @@ class JobStrategy : public TemplateStrategy {
     validate_job_status(object, old, errors);
   }
 
-  std::vector<std::string_view> selectable_fields() const override {
-    return {"status.successful"};
-  }
+  std::vector<std::string_view> selectable_fields() const override { return {"status.successful"}; }
   std::string field(const Doc& object, std::string_view path) const override {
     if (path != "status.successful") return TemplateStrategy::field(object, path);
     return std::to_string(object["status"]["succeeded"].as_int());
@@ -183,12 +181,9 @@ void add_batch_kinds(Registry& registry, const KindOptions& options) {
                               .kind = "CronJob",
                               .short_names = {"cj"}},
                              cron_job_strategy(options)));
-  registry.add(make_resource({.group = "batch",
-                              .version = "v1",
-                              .plural = "jobs",
-                              .singular = "job",
-                              .kind = "Job"},
-                             job_strategy(options)));
+  registry.add(make_resource(
+      {.group = "batch", .version = "v1", .plural = "jobs", .singular = "job", .kind = "Job"},
+      job_strategy(options)));
 }
 
 }  // namespace jogak::api

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kIndexedParallelismMax = 100'000;
 constexpr std::int64_t kFailedIndexesMax = 100'000;
 constexpr std::int64_t kCompletionsSoftMax = 100'000;
-constexpr std::int64_t kParallelismMaxOfMany = 10'000;     // above the soft limit of completions
+constexpr std::int64_t kParallelismMaxOfMany = 10'000;  // above the soft limit of completions
 constexpr std::int64_t kFailedIndexesMaxOfMany = 10'000;
 constexpr std::size_t kManagedByMax = 63;
 
@@ -46,9 +46,9 @@ void validate_managed_by(const Doc& value, const Path& at, FieldErrors& errors) 
 void check_at_most(const Doc& spec, std::string_view name, std::int64_t bound,
                    std::string_view condition, const Path& at, FieldErrors& errors) {
   if (spec[name].as_int() > bound) {
-    errors.invalid(at.child(name), spec[name],
-                   "must be less than or equal to " + std::to_string(bound) +
-                       std::string(condition));
+    errors.invalid(
+        at.child(name), spec[name],
+        "must be less than or equal to " + std::to_string(bound) + std::string(condition));
   }
 }
 

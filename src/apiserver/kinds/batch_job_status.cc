@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A job's status: counts, index lists and conditions that fit each other, and the way they may move.
-// A rule about members counts only when one of them changes, so that an older status can be repaired.
+// A job's status: counts, index lists and conditions that fit each other, and the way they may
+// move. A rule about members counts only when one of them changes, so that an older status can be
+// repaired.
 #include <set>
 #include <string>
 
@@ -27,7 +28,9 @@ struct StatusMove {
   bool was_condition(std::string_view condition) const {
     return condition_is(old, condition, "True");
   }
-  bool turned(std::string_view condition) const { return is(condition) != was_condition(condition); }
+  bool turned(std::string_view condition) const {
+    return is(condition) != was_condition(condition);
+  }
   bool is_finished() const { return is("Complete") || is("Failed"); }
   bool turned_finished() const {
     return is_finished() != (was_condition("Complete") || was_condition("Failed"));
@@ -86,9 +89,8 @@ void validate_completion(const StatusMove& move, FieldErrors& errors) {
 void validate_announcements(const StatusMove& move, FieldErrors& errors) {
   if ((move.turned("Failed") || move.changed("failedIndexes")) && move.is("Failed") &&
       !move.is("FailureTarget")) {
-    refuse_conditions(move,
-                      "cannot set Failed=True condition without the FailureTarget=true condition",
-                      errors);
+    refuse_conditions(
+        move, "cannot set Failed=True condition without the FailureTarget=true condition", errors);
   }
   if ((move.turned("Complete") || move.turned("SuccessCriteriaMet")) && move.is("Complete") &&
       !move.is("SuccessCriteriaMet")) {
@@ -102,8 +104,7 @@ void validate_finished(const StatusMove& move, FieldErrors& errors) {
   if (!move.is_finished()) return;
   const bool turned = move.turned_finished();
   if ((turned || move.changed("active")) && move.now("active").as_int() > 0) {
-    errors.invalid(status_at("active"), move.now("active"),
-                   "active>0 is invalid for finished job");
+    errors.invalid(status_at("active"), move.now("active"), "active>0 is invalid for finished job");
   }
   const bool never_runs = move.spec("suspend").as_bool() && move.spec("completions").is_int() &&
                           move.spec("completions").as_int() == 0;
@@ -119,8 +120,7 @@ void validate_finished(const StatusMove& move, FieldErrors& errors) {
 }
 
 void validate_index_list(const StatusMove& move, std::string_view name, FieldErrors& errors) {
-  const auto counted =
-      count_indexes(move.now(name).as_string(), move.spec("completions").as_int());
+  const auto counted = count_indexes(move.now(name).as_string(), move.spec("completions").as_int());
   if (!counted.has_value()) {
     errors.invalid(status_at(name), move.now(name),
                    "error parsing " + std::string(name) + ": " + counted.error().what);
@@ -150,9 +150,9 @@ void validate_indexes(const StatusMove& move, FieldErrors& errors) {
   const std::int64_t common = first_common_index(completed.as_string(), failed.as_string(),
                                                  move.spec("completions").as_int());
   if (common >= 0) {
-    errors.invalid(status_at("failedIndexes"), failed,
-                   "failedIndexes and completedIndexes overlap at index: " +
-                       std::to_string(common));
+    errors.invalid(
+        status_at("failedIndexes"), failed,
+        "failedIndexes and completedIndexes overlap at index: " + std::to_string(common));
   }
 }
 
@@ -212,8 +212,8 @@ void validate_movement(const StatusMove& move, FieldErrors& errors) {
       move.changed("completionTime")) {
     errors.invalid(status_at("completionTime"), move.now("completionTime"), kImmutable);
   }
-  const bool is_resuming = move.was_condition("Suspended") &&
-                           condition_is(move.job, "Suspended", "False");
+  const bool is_resuming =
+      move.was_condition("Suspended") && condition_is(move.job, "Suspended", "False");
   if (!move.was("startTime").is_null() && move.changed("startTime") && !is_resuming &&
       !move.spec("suspend").as_bool()) {
     errors.invalid(status_at("startTime"), move.now("startTime"),

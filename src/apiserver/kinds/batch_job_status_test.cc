@@ -36,35 +36,33 @@ std::string end() { return "status/completionTime=" + std::string(kEnd); }
 
 TEST(JobStatus, CountsAreNotNegative) {
   WorkloadBench bench;
-  expect_edits(bench, job(),
-               {{"right", {"status/active=2", "status/ready=1", "status/succeeded=1"}},
-                {"active", {"status/active=-1"}, "Invalid status.active, Invalid status.ready"},
-                {"succeeded",
-                 {"status/succeeded=-1"},
-                 "Invalid status.succeeded, Invalid status.succeeded"},
-                {"failed", {"status/failed=-1"}, "Invalid status.failed, Invalid status.failed"},
-                {"ready", {"status/ready=-1"}, "Invalid status.ready"},
-                {"terminating", {"status/terminating=-1"}, "Invalid status.terminating"},
-                {"more ready than active", {"status/ready=1"}, "Invalid status.ready"}},
-               "status");
+  expect_edits(
+      bench, job(),
+      {{"right", {"status/active=2", "status/ready=1", "status/succeeded=1"}},
+       {"active", {"status/active=-1"}, "Invalid status.active, Invalid status.ready"},
+       {"succeeded", {"status/succeeded=-1"}, "Invalid status.succeeded, Invalid status.succeeded"},
+       {"failed", {"status/failed=-1"}, "Invalid status.failed, Invalid status.failed"},
+       {"ready", {"status/ready=-1"}, "Invalid status.ready"},
+       {"terminating", {"status/terminating=-1"}, "Invalid status.terminating"},
+       {"more ready than active", {"status/ready=1"}, "Invalid status.ready"}},
+      "status");
 }
 
 TEST(JobStatus, UncountedPodsAreListedOnce) {
   WorkloadBench bench;
   const std::string uncounted = "status/uncountedTerminatedPods=";
-  expect_edits(
-      bench, job(),
-      {{"right", {uncounted + R"({"succeeded": ["a"], "failed": ["b"]})"}},
-       {"empty",
-        {uncounted + R"({"succeeded": [""]})"},
-        "Invalid status.uncountedTerminatedPods.succeeded[0]"},
-       {"twice",
-        {uncounted + R"({"succeeded": ["a", "a"]})"},
-        "Duplicate status.uncountedTerminatedPods.succeeded[1]"},
-       {"in both",
-        {uncounted + R"({"succeeded": ["a"], "failed": ["a"]})"},
-        "Duplicate status.uncountedTerminatedPods.failed[0]"}},
-      "status");
+  expect_edits(bench, job(),
+               {{"right", {uncounted + R"({"succeeded": ["a"], "failed": ["b"]})"}},
+                {"empty",
+                 {uncounted + R"({"succeeded": [""]})"},
+                 "Invalid status.uncountedTerminatedPods.succeeded[0]"},
+                {"twice",
+                 {uncounted + R"({"succeeded": ["a", "a"]})"},
+                 "Duplicate status.uncountedTerminatedPods.succeeded[1]"},
+                {"in both",
+                 {uncounted + R"({"succeeded": ["a"], "failed": ["a"]})"},
+                 "Duplicate status.uncountedTerminatedPods.failed[0]"}},
+               "status");
 }
 
 TEST(JobStatus, CompletionIsAnnounced) {
@@ -125,13 +123,12 @@ TEST(JobStatus, AJobOfNothingThatWaitsNeedsNoStart) {
 
 TEST(JobStatus, SuccessPoliciesNeedTheirCriteria) {
   WorkloadBench bench;
-  expect_edits(
-      bench, with(indexed(), {R"(spec/successPolicy/rules=[{"succeededCount": 1}])"}),
-      {{"met", {conditions({"SuccessCriteriaMet", "Complete"}), start(), end()}},
-       {"not met",
-        {conditions({"Complete"}), start(), end()},
-        "Invalid status.conditions, Invalid status.conditions"}},
-      "status");
+  expect_edits(bench, with(indexed(), {R"(spec/successPolicy/rules=[{"succeededCount": 1}])"}),
+               {{"met", {conditions({"SuccessCriteriaMet", "Complete"}), start(), end()}},
+                {"not met",
+                 {conditions({"Complete"}), start(), end()},
+                 "Invalid status.conditions, Invalid status.conditions"}},
+               "status");
 }
 
 TEST(JobStatus, IndexesFitTheJob) {
@@ -145,14 +142,13 @@ TEST(JobStatus, IndexesFitTheJob) {
         {"status/completedIndexes=0-2", R"(status/failedIndexes="2")"},
         "Invalid status.failedIndexes"}},
       "status");
-  expect_edits(bench, job(),
-               {{"completed of a plain job",
-                 {R"(status/completedIndexes="0")"},
-                 "Invalid status.completedIndexes"},
-                {"failed without a limit",
-                 {R"(status/failedIndexes="0")"},
-                 "Invalid status.failedIndexes"}},
-               "status");
+  expect_edits(
+      bench, job(),
+      {{"completed of a plain job",
+        {R"(status/completedIndexes="0")"},
+        "Invalid status.completedIndexes"},
+       {"failed without a limit", {R"(status/failedIndexes="0")"}, "Invalid status.failedIndexes"}},
+      "status");
 }
 
 // Creates the job, writes the first status, then each row onto that.
@@ -168,9 +164,7 @@ void expect_moves(const Doc& base, const std::vector<std::string>& first,
 
 TEST(JobStatus, AnEndIsFinal) {
   expect_moves(job(), {conditions({"FailureTarget", "Failed"}), start()},
-               {{"failure undone",
-                 {conditions({"FailureTarget"})},
-                 "Invalid status.conditions"},
+               {{"failure undone", {conditions({"FailureTarget"})}, "Invalid status.conditions"},
                 {"all undone",
                  {"status/conditions"},
                  "Invalid status.conditions, Invalid status.conditions"}});
@@ -204,9 +198,9 @@ TEST(JobStatus, TheStartMovesOnlyWithASuspension) {
                 {"none", {"status/startTime"}, "Invalid status.startTime"}});
   expect_moves(with(job(), {"spec/suspend=true"}), {start()},
                {{"later", {later}}, {"none", {"status/startTime"}}});
-  expect_moves(job(), {start(), conditions({"Suspended"})},
-               {{"resuming",
-                 {later, R"(status/conditions=[{"type": "Suspended", "status": "False"}])"}}});
+  expect_moves(
+      job(), {start(), conditions({"Suspended"})},
+      {{"resuming", {later, R"(status/conditions=[{"type": "Suspended", "status": "False"}])"}}});
 }
 
 TEST(JobStatus, AnOldErrorDoesNotStandInTheWay) {

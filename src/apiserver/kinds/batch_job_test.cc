@@ -58,8 +58,7 @@ TEST(Job, ALimitAnIndexLiftsTheLimitOfAll) {
 
 TEST(Job, AFailurePolicyReplacesFailedPodsOnly) {
   WorkloadBench bench;
-  const auto made = bench.create(with(
-      job(), {R"(spec/podFailurePolicy/rules=[{"action": "Ignore",
+  const auto made = bench.create(with(job(), {R"(spec/podFailurePolicy/rules=[{"action": "Ignore",
                   "onPodConditions": [{"type": "DisruptionTarget"}]}])"}));
   ASSERT_TRUE(made.has_value());
   EXPECT_EQ((*made)["spec"]["podReplacementPolicy"], Doc("Failed"));
@@ -95,9 +94,9 @@ TEST(Job, LabelsOfItsOwnStay) {
 
 TEST(Job, AManualSelectorIsLeftAlone) {
   WorkloadBench bench;
-  const auto made = bench.create(
-      with(job(), {"spec/manualSelector=true", "spec/selector/matchLabels/a=b",
-                   "spec/template/metadata/labels/a=b"}));
+  const auto made =
+      bench.create(with(job(), {"spec/manualSelector=true", "spec/selector/matchLabels/a=b",
+                                "spec/template/metadata/labels/a=b"}));
   ASSERT_TRUE(made.has_value());
   EXPECT_EQ((*made)["spec"]["selector"], json(R"({"matchLabels": {"a": "b"}})"));
   EXPECT_EQ((*made)["spec"]["template"]["metadata"]["labels"].size(), 1U);
@@ -106,27 +105,26 @@ TEST(Job, AManualSelectorIsLeftAlone) {
 TEST(Job, GeneratedLabelsCannotBeForged) {
   WorkloadBench bench;
   const std::string labels = "spec/template/metadata/labels=";
-  expect_creates(
-      bench, job(),
-      {{"name",
-        {labels + R"({"job-name": "x"})"},
-        "Invalid spec.template.metadata.labels[job-name]"},
-       {"prefixed name",
-        {labels + R"({"batch.kubernetes.io/job-name": "x"})"},
-        "Invalid spec.template.metadata.labels[batch.kubernetes.io/job-name]"},
-       {"uid",
-        {labels + R"({"controller-uid": "x"})"},
-        "Invalid spec.template.metadata.labels[controller-uid]"},
-       {"prefixed uid",
-        {labels + R"({"batch.kubernetes.io/controller-uid": "x"})"},
-        "Invalid spec.template.metadata.labels[batch.kubernetes.io/controller-uid], "
-        "Invalid spec.template.metadata.labels"},
-       {"selector",
-        {R"(spec/selector/matchLabels={"batch.kubernetes.io/controller-uid": "x"})"},
-        "Invalid spec.selector, Invalid spec.template.metadata.labels"},
-       {"selector of more",
-        {"spec/selector/matchLabels/a=b"},
-        "Invalid spec.selector, Invalid spec.template.metadata.labels"}});
+  expect_creates(bench, job(),
+                 {{"name",
+                   {labels + R"({"job-name": "x"})"},
+                   "Invalid spec.template.metadata.labels[job-name]"},
+                  {"prefixed name",
+                   {labels + R"({"batch.kubernetes.io/job-name": "x"})"},
+                   "Invalid spec.template.metadata.labels[batch.kubernetes.io/job-name]"},
+                  {"uid",
+                   {labels + R"({"controller-uid": "x"})"},
+                   "Invalid spec.template.metadata.labels[controller-uid]"},
+                  {"prefixed uid",
+                   {labels + R"({"batch.kubernetes.io/controller-uid": "x"})"},
+                   "Invalid spec.template.metadata.labels[batch.kubernetes.io/controller-uid], "
+                   "Invalid spec.template.metadata.labels"},
+                  {"selector",
+                   {R"(spec/selector/matchLabels={"batch.kubernetes.io/controller-uid": "x"})"},
+                   "Invalid spec.selector, Invalid spec.template.metadata.labels"},
+                  {"selector of more",
+                   {"spec/selector/matchLabels/a=b"},
+                   "Invalid spec.selector, Invalid spec.template.metadata.labels"}});
 }
 
 TEST(Job, IsRefusedOnCreate) {
@@ -147,7 +145,9 @@ TEST(Job, IsRefusedOnCreate) {
        {"success policy",
         {R"(spec/successPolicy/rules=[{"succeededCount": 1}])"},
         "Invalid spec.successPolicy"},
-       {"replacement", {"spec/podReplacementPolicy=Never"}, "NotSupported spec.podReplacementPolicy"},
+       {"replacement",
+        {"spec/podReplacementPolicy=Never"},
+        "NotSupported spec.podReplacementPolicy"},
        {"restart always",
         {"spec/template/spec/restartPolicy=Always"},
         "Required spec.template.spec.restartPolicy"},
@@ -178,11 +178,8 @@ TEST(Job, IndexedOnesHaveRulesOfTheirOwn) {
       {{"right", {}},
        {"no completions", {"spec/completions"}, "Required spec.completions"},
        {"too parallel", {"spec/parallelism=100001"}, "Invalid spec.parallelism"},
-       {"limits",
-        {"spec/backoffLimitPerIndex=1", "spec/maxFailedIndexes=3"}},
-       {"limit below zero",
-        {"spec/backoffLimitPerIndex=-1"},
-        "Invalid spec.backoffLimitPerIndex"},
+       {"limits", {"spec/backoffLimitPerIndex=1", "spec/maxFailedIndexes=3"}},
+       {"limit below zero", {"spec/backoffLimitPerIndex=-1"}, "Invalid spec.backoffLimitPerIndex"},
        {"failed below zero",
         {"spec/backoffLimitPerIndex=1", "spec/maxFailedIndexes=-1"},
         "Invalid spec.maxFailedIndexes"},
@@ -199,7 +196,9 @@ TEST(Job, IndexedOnesHaveRulesOfTheirOwn) {
         {"spec/completions=100001", "spec/parallelism=10001", "spec/backoffLimitPerIndex=1",
          "spec/maxFailedIndexes=10001"},
         "Invalid spec.parallelism, Invalid spec.maxFailedIndexes"},
-       {"names that are too long", {"metadata/name=" + std::string(62, 'x')}, "Invalid metadata.name"}});
+       {"names that are too long",
+        {"metadata/name=" + std::string(62, 'x')},
+        "Invalid metadata.name"}});
 }
 
 TEST(Job, FailurePoliciesAreChecked) {
@@ -211,46 +210,35 @@ TEST(Job, FailurePoliciesAreChecked) {
   expect_creates(
       bench, indexed(),
       {{"right", rules(codes + R"({"operator": "In", "values": [1, 42]}})")},
-       {"no action",
-        rules(R"({"onExitCodes": {"operator": "In", "values": [1]}})"),
+       {"no action", rules(R"({"onExitCodes": {"operator": "In", "values": [1]}})"),
         "Required spec.podFailurePolicy.rules[0].action"},
-       {"action",
-        rules(R"({"action": "X", "onExitCodes": {"operator": "In", "values": [1]}})"),
+       {"action", rules(R"({"action": "X", "onExitCodes": {"operator": "In", "values": [1]}})"),
         "NotSupported spec.podFailurePolicy.rules[0].action"},
        {"index without limit",
         rules(R"({"action": "FailIndex", "onExitCodes": {"operator": "In", "values": [1]}})"),
         "Invalid spec.podFailurePolicy.rules[0].action"},
        {"neither", rules(R"({"action": "Count"})"), "Invalid spec.podFailurePolicy.rules[0]"},
-       {"both",
-        rules(R"({"action": "Count", "onExitCodes": {"operator": "In", "values": [1]},
+       {"both", rules(R"({"action": "Count", "onExitCodes": {"operator": "In", "values": [1]},
                   "onPodConditions": [{"type": "a"}]})"),
         "Invalid spec.podFailurePolicy.rules[0]"},
-       {"operator",
-        rules(codes + R"({"operator": "X", "values": [1]}})"),
+       {"operator", rules(codes + R"({"operator": "X", "values": [1]}})"),
         "NotSupported spec.podFailurePolicy.rules[0].onExitCodes.operator"},
-       {"no operator",
-        rules(codes + R"({"values": [1]}})"),
+       {"no operator", rules(codes + R"({"values": [1]}})"),
         "Required spec.podFailurePolicy.rules[0].onExitCodes.operator"},
-       {"container",
-        rules(codes + R"({"containerName": "d", "operator": "In", "values": [1]}})"),
+       {"container", rules(codes + R"({"containerName": "d", "operator": "In", "values": [1]}})"),
         "Invalid spec.podFailurePolicy.rules[0].onExitCodes.containerName"},
        {"known container",
         rules(codes + R"({"containerName": "c", "operator": "In", "values": [1]}})")},
-       {"no values",
-        rules(codes + R"({"operator": "In"}})"),
+       {"no values", rules(codes + R"({"operator": "In"}})"),
         "Invalid spec.podFailurePolicy.rules[0].onExitCodes.values"},
-       {"zero",
-        rules(codes + R"({"operator": "In", "values": [0, 1]}})"),
+       {"zero", rules(codes + R"({"operator": "In", "values": [0, 1]}})"),
         "Invalid spec.podFailurePolicy.rules[0].onExitCodes.values[0]"},
        {"not in zero", rules(codes + R"({"operator": "NotIn", "values": [0]}})")},
-       {"twice",
-        rules(codes + R"({"operator": "In", "values": [1, 1]}})"),
+       {"twice", rules(codes + R"({"operator": "In", "values": [1, 1]}})"),
         "Duplicate spec.podFailurePolicy.rules[0].onExitCodes.values[1]"},
-       {"order",
-        rules(codes + R"({"operator": "In", "values": [2, 1]}})"),
+       {"order", rules(codes + R"({"operator": "In", "values": [2, 1]}})"),
         "Invalid spec.podFailurePolicy.rules[0].onExitCodes.values"},
-       {"condition type",
-        rules(R"({"action": "Count", "onPodConditions": [{"type": "a b"}]})"),
+       {"condition type", rules(R"({"action": "Count", "onPodConditions": [{"type": "a b"}]})"),
         "Invalid spec.podFailurePolicy.rules[0].onPodConditions[0].type"},
        {"condition status",
         rules(R"({"action": "Count", "onPodConditions": [{"type": "a", "status": "X"}]})"),
@@ -275,23 +263,18 @@ TEST(Job, SuccessPoliciesAreChecked) {
   const auto rules = [](std::string_view list) {
     return std::vector<std::string>{"spec/successPolicy/rules=[" + std::string(list) + "]"};
   };
-  expect_creates(
-      bench, indexed(),
-      {{"right", rules(R"({"succeededIndexes": "0-1", "succeededCount": 2})")},
-       {"no rules", rules(""), "Required spec.successPolicy.rules"},
-       {"empty rule", rules("{}"), "Required spec.successPolicy.rules[0]"},
-       {"indexes",
-        rules(R"({"succeededIndexes": "5"})"),
-        "Invalid spec.successPolicy.rules[0].succeededIndexes"},
-       {"below zero",
-        rules(R"({"succeededCount": -1})"),
-        "Invalid spec.successPolicy.rules[0].succeededCount"},
-       {"more than completions",
-        rules(R"({"succeededCount": 4})"),
-        "Invalid spec.successPolicy.rules[0].succeededCount"},
-       {"more than indexes",
-        rules(R"({"succeededIndexes": "1", "succeededCount": 2})"),
-        "Invalid spec.successPolicy.rules[0].succeededCount"}});
+  expect_creates(bench, indexed(),
+                 {{"right", rules(R"({"succeededIndexes": "0-1", "succeededCount": 2})")},
+                  {"no rules", rules(""), "Required spec.successPolicy.rules"},
+                  {"empty rule", rules("{}"), "Required spec.successPolicy.rules[0]"},
+                  {"indexes", rules(R"({"succeededIndexes": "5"})"),
+                   "Invalid spec.successPolicy.rules[0].succeededIndexes"},
+                  {"below zero", rules(R"({"succeededCount": -1})"),
+                   "Invalid spec.successPolicy.rules[0].succeededCount"},
+                  {"more than completions", rules(R"({"succeededCount": 4})"),
+                   "Invalid spec.successPolicy.rules[0].succeededCount"},
+                  {"more than indexes", rules(R"({"succeededIndexes": "1", "succeededCount": 2})"),
+                   "Invalid spec.successPolicy.rules[0].succeededCount"}});
 }
 
 TEST(Job, CountsOfRulesAreLimited) {
@@ -314,9 +297,9 @@ TEST(Job, CountsOfRulesAreLimited) {
 
 TEST(Job, HugeIndexedOnesAreWarnedAbout) {
   WorkloadBench bench;
-  ASSERT_EQ(refusal(bench.create(with(
-                indexed(), {"spec/completions=100001", "spec/parallelism=10001"}))),
-            "");
+  ASSERT_EQ(
+      refusal(bench.create(with(indexed(), {"spec/completions=100001", "spec/parallelism=10001"}))),
+      "");
   ASSERT_EQ(bench.warnings().size(), 1U);
   EXPECT_TRUE(bench.warnings()[0].starts_with("spec: In Indexed Jobs"));
 }

@@ -42,8 +42,7 @@ void validate_address(const Doc& address, const Path& at, FieldErrors& errors) {
   check_endpoint_ip(ip, at.child("ip"), errors);
 }
 
-void validate_endpoint_port(const Doc& port, bool needs_name, const Path& at,
-                            FieldErrors& errors) {
+void validate_endpoint_port(const Doc& port, bool needs_name, const Path& at, FieldErrors& errors) {
   const std::string& name = port["name"].as_string();
   if (!name.empty()) {
     add_problems(errors, at.child("name"), name, check_dns1123_label(name));
@@ -163,8 +162,7 @@ void validate_slice_ip(std::string_view text, bool wants_v6, const Path& list_at
   for (const FieldError& error : found.list()) errors.add(error);
   if (!found.empty()) return;
   if (IpAddress::parse(text)->is_v6() != wants_v6) {
-    errors.invalid(list_at, text,
-                   wants_v6 ? "must be an IPv6 address" : "must be an IPv4 address");
+    errors.invalid(list_at, text, wants_v6 ? "must be an IPv6 address" : "must be an IPv4 address");
   }
   check_endpoint_ip(text, at, errors);
 }
@@ -275,7 +273,8 @@ class EndpointSliceStrategy : public Strategy {
 
   // Labels tell which service a slice belongs to, so they count.
   bool spec_changed(const Doc& object, const Doc& old) const override {
-    return Strategy::spec_changed(object, old) || !same(meta(object)["labels"], meta(old)["labels"]);
+    return Strategy::spec_changed(object, old) ||
+           !same(meta(object)["labels"], meta(old)["labels"]);
   }
 
  private:

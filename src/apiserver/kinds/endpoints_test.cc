@@ -38,8 +38,10 @@ TEST(Endpoints, AreRefusedOnCreate) {
        {"no addresses", {"subsets/0/addresses"}, "Required subsets[0]"},
        {"only such that are not ready",
         {"subsets/0/addresses", R"(subsets/0/notReadyAddresses=[{"ip": "10.1.0.2"}])"}},
-       {"address", {address + "ip=x"}, "Invalid subsets[0].addresses[0].ip, Invalid "
-                                       "subsets[0].addresses[0].ip"},
+       {"address",
+        {address + "ip=x"},
+        "Invalid subsets[0].addresses[0].ip, Invalid "
+        "subsets[0].addresses[0].ip"},
        {"address of this host", {address + "ip=127.0.0.1"}, "Invalid subsets[0].addresses[0].ip"},
        {"host name", {address + "hostname=A_"}, "Invalid subsets[0].addresses[0].hostname"},
        {"node", {address + "nodeName=A_"}, "Invalid subsets[0].addresses[0].nodeName"},
@@ -69,8 +71,7 @@ TEST(Endpoints, ChangesAreChecked) {
 
 TEST(Endpoints, AnOddSpellingIsWarnedAbout) {
   WorkloadBench bench;
-  ASSERT_EQ(refusal(bench.create(with(endpoints(), {"subsets/0/addresses/0/ip=2001:DB8::1"}))),
-            "");
+  ASSERT_EQ(refusal(bench.create(with(endpoints(), {"subsets/0/addresses/0/ip=2001:DB8::1"}))), "");
   ASSERT_EQ(bench.warnings().size(), 1U);
   EXPECT_TRUE(bench.warnings()[0].starts_with("subsets[0].addresses[0].ip: IPv6 address"));
 }
@@ -136,27 +137,26 @@ TEST(EndpointSlice, ListsAreLimited) {
     for (int i = 0; i < count; ++i) list += (i > 0 ? "," : "") + std::string(item);
     return list + "]";
   };
-  expect_creates(
-      bench, slice(),
-      {{"endpoints",
-        {"endpoints=" + repeated(R"({"addresses": ["10.0.0.1"]})", 1001)},
-        "TooMany endpoints"},
-       {"addresses",
-        {"endpoints/0/addresses=" + repeated(R"("10.0.0.1")", 101)},
-        "TooMany endpoints[0].addresses"},
-       {"zones",
-        {"endpoints/0/hints/forZones=" + repeated(R"({"name": "a"})", 9)},
-        "TooMany endpoints[0].hints.forZones"},
-       {"nodes",
-        {"endpoints/0/hints/forNodes=" + repeated(R"({"name": "a"})", 9)},
-        "TooMany endpoints[0].hints.forNodes"}});
+  expect_creates(bench, slice(),
+                 {{"endpoints",
+                   {"endpoints=" + repeated(R"({"addresses": ["10.0.0.1"]})", 1001)},
+                   "TooMany endpoints"},
+                  {"addresses",
+                   {"endpoints/0/addresses=" + repeated(R"("10.0.0.1")", 101)},
+                   "TooMany endpoints[0].addresses"},
+                  {"zones",
+                   {"endpoints/0/hints/forZones=" + repeated(R"({"name": "a"})", 9)},
+                   "TooMany endpoints[0].hints.forZones"},
+                  {"nodes",
+                   {"endpoints/0/hints/forNodes=" + repeated(R"({"name": "a"})", 9)},
+                   "TooMany endpoints[0].hints.forNodes"}});
 }
 
 TEST(EndpointSlice, ItsTypeStays) {
   WorkloadBench bench;
-  expect_edits(bench, with(slice(), {"endpoints"}),
-               {{"type", {"addressType=IPv6"}, "Invalid addressType"},
-                {"ports", {"ports/0/port=81"}}});
+  expect_edits(
+      bench, with(slice(), {"endpoints"}),
+      {{"type", {"addressType=IPv6"}, "Invalid addressType"}, {"ports", {"ports/0/port=81"}}});
 }
 
 TEST(EndpointSlice, LabelsRaiseTheGeneration) {
@@ -169,8 +169,8 @@ TEST(EndpointSlice, LabelsRaiseTheGeneration) {
 
 TEST(EndpointSlice, DeprecatedTopologyIsNotTaken) {
   WorkloadBench bench;
-  const auto made =
-      bench.create(with(slice(), {R"(endpoints/0/deprecatedTopology={"kubernetes.io/hostname": "n"})"}));
+  const auto made = bench.create(
+      with(slice(), {R"(endpoints/0/deprecatedTopology={"kubernetes.io/hostname": "n"})"}));
   ASSERT_TRUE(made.has_value());
   EXPECT_FALSE((*made)["endpoints"].items()[0].has("deprecatedTopology"));
 }

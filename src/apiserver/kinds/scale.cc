@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Scale from a workload and back. What is written goes through the workload's own update rules.
 #include "apiserver/kinds/scale.h"
 
 #include <memory>

@@ -87,8 +87,8 @@ TEST(Scale, BelowZeroIsInvalid) {
 
 TEST(Scale, OfAnotherObjectIsAConflict) {
   const WorkloadBench bench;
-  const auto refused = scale_of(bench, deployment())
-                           .write(deployment(), json(R"({"metadata": {"uid": "u-2"},
+  const auto refused =
+      scale_of(bench, deployment()).write(deployment(), json(R"({"metadata": {"uid": "u-2"},
                                                          "spec": {"replicas": 1}})"));
   EXPECT_EQ(refusal(refused), "409 Conflict");
   EXPECT_EQ(refused.error().kind, "deployments/scale");

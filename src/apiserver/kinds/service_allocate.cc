@@ -27,9 +27,7 @@ Path spec_at(std::string_view name) { return Path("spec").child(name); }
 
 std::string_view family_of(bool is_v6) { return is_v6 ? "IPv6" : "IPv4"; }
 
-std::string policy_of(const Doc& service) {
-  return service["spec"]["ipFamilyPolicy"].as_string();
-}
+std::string policy_of(const Doc& service) { return service["spec"]["ipFamilyPolicy"].as_string(); }
 
 // What other services hold.
 struct Taken {
@@ -57,8 +55,8 @@ Taken taken_by_others(const Doc& service, const WriteContext& context) {
 
 // A number of [first, last] that `is_free`, drawn from the part after `kept` while there is one.
 template <class IsFree>
-std::optional<std::int64_t> draw(std::int64_t first, std::int64_t last, std::int64_t kept,
-                                 Rng& rng, const IsFree& is_free) {
+std::optional<std::int64_t> draw(std::int64_t first, std::int64_t last, std::int64_t kept, Rng& rng,
+                                 const IsFree& is_free) {
   const auto search = [&](std::int64_t low, std::int64_t high) -> std::optional<std::int64_t> {
     if (low > high) return std::nullopt;
     const std::int64_t start = rng.between(low, high);
@@ -189,8 +187,7 @@ void fill_families(Doc& service, const Doc& old, const IpRange& range, FieldErro
   const Doc::Items& families = service["spec"]["ipFamilies"].items();
   for (std::size_t i = 0; i < families.size(); ++i) {
     if (families[i].as_string() != family_of(range.is_v6())) {
-      errors.invalid(spec_at("ipFamilies").index(i), families[i],
-                     "not configured on this cluster");
+      errors.invalid(spec_at("ipFamilies").index(i), families[i], "not configured on this cluster");
     }
   }
   if (errors.empty() && families.empty()) {
@@ -216,8 +213,7 @@ void take_address(const Doc& service, const IpRange& range, const Taken& taken,
     why = "provided IP is already allocated";
   }
   if (!why.empty()) {
-    errors.invalid(spec_at("clusterIPs"), list,
-                   "failed to allocate IP " + text + ": " + why);
+    errors.invalid(spec_at("clusterIPs"), list, "failed to allocate IP " + text + ": " + why);
   }
 }
 
@@ -230,8 +226,7 @@ void draw_address(Doc& service, const IpRange& range, const Taken& taken, WriteC
     return !taken.addresses.contains(range.at(candidate));
   });
   if (!number.has_value()) {
-    errors.internal(spec_at("clusterIPs"),
-                    "failed to allocate a serviceIP: range is full");
+    errors.internal(spec_at("clusterIPs"), "failed to allocate a serviceIP: range is full");
     return;
   }
   const std::string text = range.at(*number).text();

@@ -106,9 +106,7 @@ TEST(ServiceFamilies, MustBeOfTheCluster) {
       {{"the one", {R"(spec/ipFamilies=["IPv4"])"}},
        {"other", {R"(spec/ipFamilies=["IPv6"])"}, "Invalid spec.ipFamilies[0]"},
        {"unknown", {R"(spec/ipFamilies=["IPv5"])"}, "NotSupported spec.ipFamilies[0]"},
-       {"twice",
-        {R"(spec/ipFamilies=["IPv4", "IPv4"])"},
-        "Duplicate spec.ipFamilies[1]"},
+       {"twice", {R"(spec/ipFamilies=["IPv4", "IPv4"])"}, "Duplicate spec.ipFamilies[1]"},
        {"two without policy",
         {R"(spec/ipFamilies=["IPv4", "IPv6"])"},
         "Invalid spec.ipFamilyPolicy"},
@@ -117,7 +115,8 @@ TEST(ServiceFamilies, MustBeOfTheCluster) {
        {"address of another family",
         {R"(spec/ipFamilies=["IPv6"])", "spec/clusterIP=10.0.0.8"},
         "Invalid spec.clusterIPs[0]"},
-       {"headless of the other", {R"(spec/ipFamilies=["IPv6"])", "spec/clusterIP=None"},
+       {"headless of the other",
+        {R"(spec/ipFamilies=["IPv6"])", "spec/clusterIP=None"},
         "Invalid spec.ipFamilies[0]"},
        {"headless without selector may have any",
         {R"(spec/ipFamilies=["IPv6"])", "spec/clusterIP=None", "spec/selector"}}});
@@ -158,14 +157,15 @@ TEST(NodePorts, MayBeAskedFor) {
 
 TEST(NodePorts, AreSharedByProtocolsOfAPort) {
   WorkloadBench bench;
-  const auto made = bench.create(with(
-      node_port(), {R"(spec/ports=[{"name": "t", "port": 53, "protocol": "TCP"},
+  const auto made =
+      bench.create(with(node_port(), {R"(spec/ports=[{"name": "t", "port": 53, "protocol": "TCP"},
                                    {"name": "u", "port": 53, "protocol": "UDP"}])"}));
   ASSERT_EQ(refusal(made), "");
   EXPECT_EQ(node_port_of(*made, 0), node_port_of(*made, 1));
-  const auto asked = bench.create(with(
-      node_port("t"), {R"(spec/ports=[{"name": "t", "port": 53, "protocol": "TCP"},
-                                {"name": "u", "port": 53, "protocol": "UDP", "nodePort": 30053}])"}));
+  const auto asked = bench.create(
+      with(node_port("t"), {R"(spec/ports=[{"name": "t", "port": 53, "protocol": "TCP"},
+                                {"name": "u", "port": 53, "protocol": "UDP",
+                                 "nodePort": 30053}])"}));
   ASSERT_EQ(refusal(asked), "");
   EXPECT_EQ(node_port_of(*asked, 0), 30053);
 }
@@ -173,11 +173,10 @@ TEST(NodePorts, AreSharedByProtocolsOfAPort) {
 TEST(NodePorts, TheHealthPortIsOneOfThem) {
   WorkloadBench bench;
   const Doc local = with(service(), {"spec/type=LoadBalancer", "spec/externalTrafficPolicy=Local"});
-  expect_creates(bench, local,
-                 {{"free", {"spec/healthCheckNodePort=30200"}},
-                  {"taken",
-                   {"spec/healthCheckNodePort=30200"},
-                   "InternalError spec.healthCheckNodePort"}});
+  expect_creates(
+      bench, local,
+      {{"free", {"spec/healthCheckNodePort=30200"}},
+       {"taken", {"spec/healthCheckNodePort=30200"}, "InternalError spec.healthCheckNodePort"}});
 }
 
 TEST(ServiceChange, AnUpdateWithoutTheAddressKeepsIt) {
@@ -194,16 +193,15 @@ TEST(ServiceChange, AnUpdateWithoutTheAddressKeepsIt) {
 
 TEST(ServiceChange, AnAddressIsNeverExchanged) {
   WorkloadBench bench;
-  expect_edits(
-      bench, with(service(), {"spec/clusterIP=10.0.0.9"}),
-      {{"single and list",
-        {"spec/clusterIP=10.0.0.5", R"(spec/clusterIPs=["10.0.0.5"])"},
-        "Invalid spec.clusterIPs[0]"},
-       {"single alone", {"spec/clusterIP=10.0.0.5"}, "Invalid spec.clusterIPs[0]"},
-       {"made headless", {"spec/clusterIP=None"}, "Invalid spec.clusterIPs[0]"},
-       {"list alone", {R"(spec/clusterIPs=["10.0.0.5"])"}, "Invalid spec.clusterIPs"},
-       {"left out", {"spec/clusterIP", "spec/clusterIPs"}},
-       {"families", {R"(spec/ipFamilies=["IPv6"])"}, "Invalid spec.clusterIPs[0]"}});
+  expect_edits(bench, with(service(), {"spec/clusterIP=10.0.0.9"}),
+               {{"single and list",
+                 {"spec/clusterIP=10.0.0.5", R"(spec/clusterIPs=["10.0.0.5"])"},
+                 "Invalid spec.clusterIPs[0]"},
+                {"single alone", {"spec/clusterIP=10.0.0.5"}, "Invalid spec.clusterIPs[0]"},
+                {"made headless", {"spec/clusterIP=None"}, "Invalid spec.clusterIPs[0]"},
+                {"list alone", {R"(spec/clusterIPs=["10.0.0.5"])"}, "Invalid spec.clusterIPs"},
+                {"left out", {"spec/clusterIP", "spec/clusterIPs"}},
+                {"families", {R"(spec/ipFamilies=["IPv6"])"}, "Invalid spec.clusterIPs[0]"}});
 }
 
 TEST(ServiceChange, AHeadlessServiceStaysSo) {
@@ -280,12 +278,11 @@ TEST(ServiceChange, ABalancersClassAndHealthPortStay) {
   WorkloadBench bench;
   const Doc local = with(service(), {"spec/type=LoadBalancer", "spec/externalTrafficPolicy=Local",
                                      "spec/loadBalancerClass=a.io/b"});
-  expect_edits(bench, local,
-               {{"class", {"spec/loadBalancerClass=a.io/c"}, "Invalid spec.loadBalancerClass"},
-                {"health port",
-                 {"spec/healthCheckNodePort=30300"},
-                 "Forbidden spec.healthCheckNodePort"},
-                {"health port left out", {"spec/healthCheckNodePort"}}});
+  expect_edits(
+      bench, local,
+      {{"class", {"spec/loadBalancerClass=a.io/c"}, "Invalid spec.loadBalancerClass"},
+       {"health port", {"spec/healthCheckNodePort=30300"}, "Forbidden spec.healthCheckNodePort"},
+       {"health port left out", {"spec/healthCheckNodePort"}}});
 }
 
 TEST(ServiceChange, PutMakesAService) {

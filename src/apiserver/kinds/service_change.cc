@@ -70,7 +70,7 @@ void drop_node_ports(Doc& service) {
 
 // One of the two lists that may grow and shrink at their end but keep their first value.
 struct PairRules {
-  std::string_view name;        // "clusterIPs"
+  std::string_view name;  // "clusterIPs"
   std::string_view unset, released;
 };
 
@@ -96,8 +96,7 @@ void validate_pair(const Doc& service, const Doc& old, const PairRules& rules,
   }
   if (is_less && now.size() == 1 &&
       service["spec"]["ipFamilyPolicy"].as_string() != "SingleStack") {
-    errors.invalid(spec_at("ipFamilyPolicy"), service["spec"]["ipFamilyPolicy"],
-                   rules.released);
+    errors.invalid(spec_at("ipFamilyPolicy"), service["spec"]["ipFamilyPolicy"], rules.released);
   }
 }
 
@@ -199,20 +198,20 @@ void validate_service_change(const Doc& service, const Doc& old, FieldErrors& er
   if (needs_cluster_ip(service) && needs_cluster_ip(old)) {
     const bool was_headless = is_headless(old);
     if (!(was_headless && is_headless(service))) {
-      validate_pair(service, old,
-                    {.name = "clusterIPs",
-                     .unset = "primary clusterIP can not be unset",
-                     .released =
-                         "must be set to 'SingleStack' when releasing the secondary clusterIP"},
-                    errors);
+      validate_pair(
+          service, old,
+          {.name = "clusterIPs",
+           .unset = "primary clusterIP can not be unset",
+           .released = "must be set to 'SingleStack' when releasing the secondary clusterIP"},
+          errors);
     }
     if (!was_headless && !is_headless(service)) {
-      validate_pair(service, old,
-                    {.name = "ipFamilies",
-                     .unset = "primary ipFamily can not be unset",
-                     .released =
-                         "must be set to 'SingleStack' when releasing the secondary ipFamily"},
-                    errors);
+      validate_pair(
+          service, old,
+          {.name = "ipFamilies",
+           .unset = "primary ipFamily can not be unset",
+           .released = "must be set to 'SingleStack' when releasing the secondary ipFamily"},
+          errors);
     }
   }
   if (is_balancer(old) && is_balancer(service) && !same_member(service, old, "loadBalancerClass")) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Addresses and ranges. inet_pton does the strict reading; the loose one for IPv4 is ours.
 #include "apiserver/kinds/service_ip.h"
 
 #include <arpa/inet.h>
@@ -198,8 +200,7 @@ void check_legacy_cidr(std::string_view text, const std::vector<std::string>& ex
   const std::string problem = strict_problem(cidr->address_text);
   if (problem.contains("mapped")) {
     errors.invalid(at, text, "must not have an IPv4-mapped IPv6 address");
-  } else if (!problem.empty() ||
-             (cidr->bits_text.size() > 1 && cidr->bits_text.starts_with('0'))) {
+  } else if (!problem.empty() || (cidr->bits_text.size() > 1 && cidr->bits_text.starts_with('0'))) {
     errors.invalid(at, text, "must not have leading 0s in IP or prefix length");
   } else if (cidr->address != cidr->address.network(cidr->bits)) {
     errors.invalid(at, text, "must not have bits set beyond the prefix length");
@@ -248,8 +249,8 @@ void warn_about_cidr(std::string_view text, const Path& at, std::vector<std::str
   if (cidr->address != cidr->address.network(cidr->bits)) {
     warnings.push_back(at.text() + ": CIDR value " + quoted(text) +
                        " is ambiguous in this context (should be " + quoted(network) + " or " +
-                       quoted(cidr->address.text() + "/" +
-                              std::to_string(cidr->address.bits())) + "?)");
+                       quoted(cidr->address.text() + "/" + std::to_string(cidr->address.bits())) +
+                       "?)");
   }
   if (!strict_problem(cidr->address_text).empty() ||
       (cidr->bits_text.size() > 1 && cidr->bits_text.starts_with('0'))) {

@@ -69,7 +69,8 @@ TEST(IpRange, MayBeOfAnySize) {
   EXPECT_EQ(IpRange::parse("fd00::/120")->size(), 255);
   EXPECT_EQ(IpRange::parse("fd00::/120")->at(255).text(), "fd00::ff");
   EXPECT_EQ(IpRange::parse("10.0.3.7/22")->text(), "10.0.0.0/22");
-  for (const std::string_view text : {"", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/-1", "x/8", "1.2/8"}) {
+  for (const std::string_view text :
+       {"", "10.0.0.0", "10.0.0.0/33", "10.0.0.0/-1", "x/8", "1.2/8"}) {
     EXPECT_FALSE(IpRange::parse(text).has_value()) << text;
   }
 }
@@ -95,8 +96,7 @@ TEST(CanonicalIp, HasOneSpelling) {
     return found(errors);
   };
   EXPECT_EQ(check("fe80::1"), "");
-  EXPECT_NE(check("FE80::0001").find("must be in canonical form (\"fe80::1\")"),
-            std::string::npos);
+  EXPECT_NE(check("FE80::0001").find("must be in canonical form (\"fe80::1\")"), std::string::npos);
   EXPECT_NE(check("x").find("must be a valid IP address"), std::string::npos);
 }
 
@@ -124,7 +124,8 @@ TEST(EndpointIp, IsOfAHost) {
     return found(errors);
   };
   EXPECT_EQ(check("10.0.0.1"), "");
-  for (const std::string_view text : {"0.0.0.0", "127.0.0.1", "169.254.0.1", "224.0.0.1", "::1", "x"}) {
+  for (const std::string_view text :
+       {"0.0.0.0", "127.0.0.1", "169.254.0.1", "224.0.0.1", "::1", "x"}) {
     EXPECT_NE(check(text), "") << text;
   }
 }

@@ -16,8 +16,8 @@ inline constexpr std::string_view kHeadless = "None";
 // `service` is the whole object.
 std::string_view service_type(const Doc& service);
 bool needs_cluster_ip(const Doc& service);
-bool is_headless(const Doc& service);       // its one cluster IP is None
-bool is_external(const Doc& service);       // reachable from outside the cluster
+bool is_headless(const Doc& service);  // its one cluster IP is None
+bool is_external(const Doc& service);  // reachable from outside the cluster
 bool needs_health_port(const Doc& service);
 bool same_member(const Doc& a, const Doc& b, std::string_view name);  // of the spec
 

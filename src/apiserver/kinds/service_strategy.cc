@@ -34,8 +34,7 @@ void default_affinity(Doc& spec) {
   if (spec["sessionAffinity"].as_string().empty()) spec.set("sessionAffinity", "None");
   const std::string affinity = spec["sessionAffinity"].as_string();
   if (affinity == "None") spec.erase("sessionAffinityConfig");
-  if (affinity == "ClientIP" &&
-      !spec["sessionAffinityConfig"]["clientIP"].has("timeoutSeconds")) {
+  if (affinity == "ClientIP" && !spec["sessionAffinityConfig"]["clientIP"].has("timeoutSeconds")) {
     spec.at("sessionAffinityConfig", "clientIP", "timeoutSeconds") = kAffinitySeconds;
   }
 }

@@ -49,8 +49,8 @@ TEST(Service, AffinityByClientHasATimeLimit) {
 
 TEST(Service, WithoutAffinityItsLimitGoes) {
   WorkloadBench bench;
-  const auto made = bench.create(
-      with(service(), {"spec/sessionAffinityConfig/clientIP/timeoutSeconds=5"}));
+  const auto made =
+      bench.create(with(service(), {"spec/sessionAffinityConfig/clientIP/timeoutSeconds=5"}));
   ASSERT_TRUE(made.has_value());
   EXPECT_FALSE((*made)["spec"].has("sessionAffinityConfig"));
 }
@@ -174,7 +174,9 @@ TEST(Service, IsRefusedOnCreate) {
         {"spec/allocateLoadBalancerNodePorts=true"},
         "Forbidden spec.allocateLoadBalancerNodePorts"},
        {"balancer class", {"spec/loadBalancerClass=a.io/b"}, "Forbidden spec.loadBalancerClass"},
-       {"outer traffic", {"spec/externalTrafficPolicy=Local"}, "Invalid spec.externalTrafficPolicy"},
+       {"outer traffic",
+        {"spec/externalTrafficPolicy=Local"},
+        "Invalid spec.externalTrafficPolicy"},
        {"health port", {"spec/healthCheckNodePort=30100"}, "Invalid spec.healthCheckNodePort"},
        {"inner traffic",
         {"spec/internalTrafficPolicy=X"},
@@ -223,9 +225,7 @@ TEST(Service, StatusIsOfBalancers) {
   expect_edits(
       bench, balancer(),
       {{"right", {ingress + R"([{"ip": "1.2.3.4"}, {"hostname": "a.example"}])"}},
-       {"address",
-        {ingress + R"([{"ip": "x"}])"},
-        "Invalid status.loadBalancer.ingress[0].ip"},
+       {"address", {ingress + R"([{"ip": "x"}])"}, "Invalid status.loadBalancer.ingress[0].ip"},
        {"mode",
         {ingress + R"([{"ip": "1.2.3.4", "ipMode": "X"}])"},
         "NotSupported status.loadBalancer.ingress[0].ipMode"},
@@ -259,8 +259,7 @@ TEST(Service, IsWarnedAbout) {
       {{R"(metadata/annotations={"service.kubernetes.io/topology-aware-hints": "Auto"})"},
        "annotation service.kubernetes.io/topology-aware-hints is deprecated"},
       {{"spec/clusterIP=None", "spec/loadBalancerIP=1.2.3.4"}, "spec.loadBalancerIP is ignored"},
-      {{"spec/clusterIP=None", "spec/sessionAffinity=ClientIP"},
-       "spec.SessionAffinity is ignored"},
+      {{"spec/clusterIP=None", "spec/sessionAffinity=ClientIP"}, "spec.SessionAffinity is ignored"},
       {{R"(spec/externalIPs=["1.2.3.4"])"}, "spec.externalIPs is deprecated"},
       {{R"(spec/externalIPs=["1.2.3.4"])", "spec/clusterIP=None"}, "spec.externalIPs is ignored"},
       {{"spec/loadBalancerIP=FE80::1"}, "spec.loadBalancerIP: IPv6 address"},

@@ -26,9 +26,9 @@ void validate_topology(const Doc& service, FieldErrors& errors) {
   const Doc& annotations = meta(service)["annotations"];
   if (annotations.has(kTopologyMode) && annotations.has(kTopologyHints) &&
       !(annotations[kTopologyMode] == annotations[kTopologyHints])) {
-    errors.invalid(Path("metadata.annotations").key(kTopologyMode), annotations[kTopologyMode],
-                   "must match annotations[" + std::string(kTopologyHints) +
-                       "] when both are specified");
+    errors.invalid(
+        Path("metadata.annotations").key(kTopologyMode), annotations[kTopologyMode],
+        "must match annotations[" + std::string(kTopologyHints) + "] when both are specified");
   }
 }
 
@@ -305,8 +305,7 @@ void validate_address_families(const Doc& service, FieldErrors& errors) {
     const auto address = IpAddress::parse(text.as_string());
     is_v6.push_back(address.has_value() && address->is_v6());
   }
-  if (is_v6.size() > 1 &&
-      (is_v6.size() > 2 || is_v6[0] == is_v6[1])) {
+  if (is_v6.size() > 1 && (is_v6.size() > 2 || is_v6[0] == is_v6[1])) {
     errors.invalid(at, list, "may specify no more than one IP for each IP family");
   }
   if (is_headless(service)) return;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Checks that several workload kinds share. Facts: pkg/apis/apps/validation of Kubernetes 1.36.
 #include "apiserver/kinds/workload_checks.h"
 
 #include <algorithm>
@@ -87,8 +89,7 @@ bool check_selector(const Doc& selector, std::string_view kind_word, const Path&
   validate_label_selector(selector, at, found);
   for (const FieldError& error : found.list()) errors.add(error);
   if (selector["matchLabels"].empty() && selector["matchExpressions"].empty()) {
-    errors.invalid(at, selector,
-                   "empty selector is invalid for " + std::string(kind_word));
+    errors.invalid(at, selector, "empty selector is invalid for " + std::string(kind_word));
   }
   return found.empty();
 }

@@ -17,8 +17,7 @@ namespace jogak::api {
 
 inline constexpr std::string_view kNotNegative = "must be greater than or equal to 0";
 inline constexpr std::string_view kImmutable = "field is immutable";
-inline constexpr std::string_view kSelectorMismatch =
-    "`selector` does not match template `labels`";
+inline constexpr std::string_view kSelectorMismatch = "`selector` does not match template `labels`";
 
 // parent[name], where it is there, is not below zero.
 void check_not_negative(const Doc& parent, std::string_view name, const Path& parent_at,

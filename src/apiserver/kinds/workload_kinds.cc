@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// All kinds that run pods, and those that serve or guard what runs.
 #include "apiserver/kinds/apps.h"
 #include "apiserver/kinds/autoscaling.h"
 #include "apiserver/kinds/batch.h"

@@ -67,8 +67,7 @@ TEST(WorkloadKinds, SubresourcesAreReadAndChangedButNotMade) {
   const Registry registry = workload_registry();
   for (const auto& resource : registry.all()) {
     for (const Subresource& sub : resource->subresources) {
-      EXPECT_EQ(verb_names(sub.verbs),
-                (std::vector<std::string_view>{"get", "patch", "update"}))
+      EXPECT_EQ(verb_names(sub.verbs), (std::vector<std::string_view>{"get", "patch", "update"}))
           << resource->plural << "/" << sub.name;
       EXPECT_NE(sub.type, nullptr);
       EXPECT_EQ(sub.projection != nullptr, sub.name == "scale");
@@ -92,8 +91,7 @@ TEST(WorkloadKinds, BothVersionsOfAutoscalersShareATable) {
 TEST(WorkloadKinds, DeletionOfAJobOrAControllerKeepsThePods) {
   const Registry registry = workload_registry();
   for (const auto& resource : registry.all()) {
-    const bool orphans =
-        resource->plural == "jobs" || resource->plural == "replicationcontrollers";
+    const bool orphans = resource->plural == "jobs" || resource->plural == "replicationcontrollers";
     EXPECT_EQ(resource->strategy->orphans_by_default(), orphans) << resource->plural;
   }
 }
@@ -116,8 +114,8 @@ TEST(WorkloadKinds, PutMakesServicesAndEndpoints) {
 TEST(WorkloadKinds, OnlyBudgetsNeedAVersionToBeReplaced) {
   const Registry registry = workload_registry();
   for (const auto& resource : registry.all()) {
-    EXPECT_EQ(resource->strategy->allows_unconditional_update(), resource->kind !=
-                                                                      "PodDisruptionBudget");
+    EXPECT_EQ(resource->strategy->allows_unconditional_update(),
+              resource->kind != "PodDisruptionBudget");
   }
 }
 

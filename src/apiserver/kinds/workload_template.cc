@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What the kinds with a pod template have in common.
 #include "apiserver/kinds/workload_template.h"
 
 #include "apiserver/kinds/pod_spec.h"
@@ -56,8 +58,7 @@ void TemplateStrategy::warn_on_create(const Doc& object, bool name_matters,
 void TemplateStrategy::warn_on_update(const Doc& object, const Doc& old, const FieldErrors& errors,
                                       WriteContext& context) const {
   if (!errors.empty() || !spec_changed(object, old)) return;
-  warn_about_pod_template(template_of(object), template_of(old), template_path(),
-                          context.warnings);
+  warn_about_pod_template(template_of(object), template_of(old), template_path(), context.warnings);
 }
 
 void validate_replica_template(const Doc& spec, std::string_view kind_word, const Path& spec_at,
@@ -84,17 +85,16 @@ Resource make_resource(const ResourceNames& names, std::shared_ptr<const Strateg
   resource.short_names = names.short_names;
   if (names.in_all) resource.categories = {"all"};
   // "apps" and "discovery.k8s.io" name their types by the first word of the group
-  const std::string group = names.group.empty()
-                                ? "core"
-                                : resource.group.substr(0, resource.group.find('.'));
+  const std::string group =
+      names.group.empty() ? "core" : resource.group.substr(0, resource.group.find('.'));
   resource.type = &schema::get(group + "." + resource.version + "." + resource.kind);
   resource.strategy = std::move(strategy);
-  resource.table = resource.group.empty() ? resource.plural
-                                          : resource.plural + "." + resource.group;
+  resource.table =
+      resource.group.empty() ? resource.plural : resource.plural + "." + resource.group;
   if (names.has_status) {
-    constexpr auto kStatusVerbs =
-        static_cast<std::uint16_t>(Verb::Get) | static_cast<std::uint16_t>(Verb::Patch) |
-        static_cast<std::uint16_t>(Verb::Update);
+    constexpr auto kStatusVerbs = static_cast<std::uint16_t>(Verb::Get) |
+                                  static_cast<std::uint16_t>(Verb::Patch) |
+                                  static_cast<std::uint16_t>(Verb::Update);
     resource.subresources.push_back({.name = "status",
                                      .group = resource.group,
                                      .version = resource.version,

@@ -56,7 +56,7 @@ void validate_replica_template(const Doc& spec, std::string_view kind_word, cons
 struct ResourceNames {
   std::string_view group, version, plural, singular, kind;
   std::vector<std::string> short_names = {};
-  bool in_all = true;       // `kubectl get all`
+  bool in_all = true;  // `kubectl get all`
   bool has_status = true;
 };
 Resource make_resource(const ResourceNames& names, std::shared_ptr<const Strategy> strategy);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A server without HTTP for tests, and the small languages of its tables: edits and refusals.
 #include "apiserver/kinds/testing/workload_bench.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +72,8 @@ std::string refusal(const ApiResult<Doc>& answer) {
   std::string text;
   for (const Cause& cause : error.causes) {
     std::string_view reason = cause.reason;
-    if (reason.starts_with("FieldValue")) reason.remove_prefix(std::string_view("FieldValue").size());
+    if (reason.starts_with("FieldValue"))
+      reason.remove_prefix(std::string_view("FieldValue").size());
     text += (text.empty() ? "" : ", ") + std::string(reason) + " " + cause.field;
   }
   return text;
@@ -85,9 +88,9 @@ const Resource& WorkloadBench::resource_of(const Doc& object) const {
   const std::string_view version = object["apiVersion"].as_string();
   const std::size_t slash = version.find('/');
   const bool has_group = slash != std::string_view::npos;
-  const Resource* resource = registry_.find_kind(
-      has_group ? version.substr(0, slash) : "", has_group ? version.substr(slash + 1) : version,
-      object["kind"].as_string());
+  const Resource* resource = registry_.find_kind(has_group ? version.substr(0, slash) : "",
+                                                 has_group ? version.substr(slash + 1) : version,
+                                                 object["kind"].as_string());
   JOGAK_CHECK(resource != nullptr);
   return *resource;
 }
@@ -130,9 +133,8 @@ ApiResult<Doc> WorkloadBench::update(const Doc& object, std::string_view subreso
 ApiResult<Doc> WorkloadBench::edit(const Doc& object, const std::vector<std::string>& edits,
                                    std::string_view subresource) {
   WriteRequest write = request(object, subresource);
-  auto answer = ops_.change(write, [&](const Doc& current) -> ApiResult<Doc> {
-    return decoded(with(current, edits));
-  });
+  auto answer = ops_.change(
+      write, [&](const Doc& current) -> ApiResult<Doc> { return decoded(with(current, edits)); });
   warnings_ = write.warnings;
   if (!answer.has_value()) return std::unexpected(std::move(answer).error());
   return std::move(answer->object);
@@ -156,9 +158,8 @@ Doc WorkloadBench::get(const Doc& object) const {
 void expect_creates(WorkloadBench& bench, const Doc& base, const std::vector<Edited>& rows) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Doc object = with(base, rows[i].edits);
-    const bool has_name = std::ranges::any_of(rows[i].edits, [](const std::string& edit) {
-      return edit.starts_with("metadata/name=");
-    });
+    const bool has_name = std::ranges::any_of(
+        rows[i].edits, [](const std::string& edit) { return edit.starts_with("metadata/name="); });
     if (!has_name) object.at("metadata", "name") = name_of(base) + "-" + std::to_string(i);
     EXPECT_EQ(refusal(bench.create(object)), rows[i].causes) << rows[i].why;
   }
