@@ -59,9 +59,11 @@ ApiResult<Doc> Ops::create(WriteRequest& request, Doc object) {
   JOGAK_TRY_VOID(impl.mutate(*this, admission, request));
   stamp(resource, object, impl.loop.now(), impl.new_uid());
   WriteContext context = impl.context(*this, request);
+  const std::size_t warned = request.warnings.size();
   resource.strategy->prepare_create(object, context);
   const FieldErrors errors = check_create(resource, object, context);
   if (!errors.empty()) {
+    request.warnings.resize(warned);  // only valid objects are warned about
     return invalid_object(resource.kind, resource.strategy->error_group(resource),
                           name_of(object), errors);
   }

@@ -113,6 +113,7 @@ ApiResult<Ops::Updated> Ops::replace(WriteRequest& request, const Change& change
                       .old = &old};
   JOGAK_TRY_VOID(impl.mutate(*this, admission, request));
   WriteContext context = impl.context(*this, request);
+  const std::size_t warned = request.warnings.size();
   if (request.subresource.empty()) {
     resource.strategy->prepare_update(object, old, context);
   } else {
@@ -123,6 +124,7 @@ ApiResult<Ops::Updated> Ops::replace(WriteRequest& request, const Change& change
   }
   const FieldErrors errors = check_update(request, object, old, context);
   if (!errors.empty()) {
+    request.warnings.resize(warned);  // only valid objects are warned about
     return invalid_object(resource.kind, resource.strategy->error_group(resource), request.name,
                           errors);
   }

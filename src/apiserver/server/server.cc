@@ -45,6 +45,11 @@ struct Server::Impl {
 };
 
 Result<void> Server::Impl::open() {
+  options.kinds.authenticate = [this](std::string_view token) -> std::optional<User> {
+    const auto it = options.tokens.find(token);
+    if (it == options.tokens.end()) return std::nullopt;
+    return it->second;
+  };
   add_builtin_kinds(registry, options.kinds);
   add_crd_kind(registry);
   for (auto& plugin : default_admission()) ops.add_plugin(std::move(plugin));
