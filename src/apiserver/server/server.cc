@@ -52,7 +52,23 @@ Result<void> Server::Impl::open() {
   };
   add_builtin_kinds(registry, options.kinds);
   add_crd_kind(registry);
-  for (auto& plugin : default_admission()) ops.add_plugin(std::move(plugin));
+  const auto write_status = [this](std::string_view resource, std::string_view ns,
+                                   std::string_view name,
+                                   const StatusChange& change) -> ApiResult<void> {
+    WriteRequest request{.resource = registry.find_storage(resource),
+                         .ns = std::string(ns),
+                         .name = std::string(name),
+                         .subresource = "status",
+                         .manager = std::string(kManager),
+                         .user = {},
+                         .is_dry_run = false,
+                         .is_apply = false,
+                         .warnings = {}};
+    JOGAK_TRY_VOID(ops.change(request, change));
+    return {};
+  };
+  for (auto& plugin : default_admission(write_status)) ops.add_plugin(std::move(plugin));
+  for (const auto& resource : registry.all()) store.table(resource->table);
   if (!options.data_dir.empty()) JOGAK_TRY_VOID(restore());
   own_api = std::make_unique<LocalApi>(ops, hub, std::string(kManager));
   custom = std::make_unique<CustomKinds>(registry, *own_api);
