@@ -39,6 +39,8 @@ void validate_meta(const Doc& metadata, bool is_namespaced, NameCheck check_name
 // deleting.
 void validate_meta_update(const Doc& metadata, const Doc& old_metadata, const Path& at,
                           FieldErrors& errors);
+// Of built-in kinds: a finalizer has a domain or is one of the standard ones.
+void validate_known_finalizers(const Doc& finalizers, const Path& at, FieldErrors& errors);
 void validate_labels(const Doc& labels, const Path& at, FieldErrors& errors);
 void validate_annotations(const Doc& annotations, const Path& at, FieldErrors& errors);
 // A LabelSelector object.

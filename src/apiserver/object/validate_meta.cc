@@ -3,6 +3,7 @@
 // The rules for metadata and for label selectors, in the order in which the API machinery checks
 // them: clients see the causes in that order.
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include <fmt/core.h>
@@ -236,6 +237,20 @@ void validate_meta_update(const Doc& metadata, const Doc& old_metadata, const Pa
   validate_annotations(metadata["annotations"], at.child("annotations"), errors);
   validate_owners(metadata["ownerReferences"], at.child("ownerReferences"), errors);
   validate_managed_fields(metadata["managedFields"], at.child("managedFields"), errors);
+}
+
+void validate_known_finalizers(const Doc& finalizers, const Path& at, FieldErrors& errors) {
+  static constexpr std::array<std::string_view, 3> kStandard = {"kubernetes", "orphan",
+                                                                "foregroundDeletion"};
+  const Doc::Items& items = finalizers.items();
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string& name = items[i].as_string();
+    if (name.find('/') != std::string::npos || std::ranges::find(kStandard, name) != kStandard.end()) {
+      continue;
+    }
+    errors.invalid(at.index(i), items[i],
+                   "name is neither a standard finalizer name nor is it fully qualified");
+  }
 }
 
 }  // namespace jogak::api

@@ -17,6 +17,10 @@ FieldErrors check_create(const Resource& resource, const Doc& object, WriteConte
   FieldErrors errors;
   validate_meta(object["metadata"], resource.is_namespaced, resource.strategy->name_check(),
                 Path("metadata"), errors);
+  if (resource.type != nullptr) {
+    validate_known_finalizers(object["metadata"]["finalizers"], Path("metadata.finalizers"),
+                              errors);
+  }
   resource.strategy->validate_create(object, context, errors);
   return errors;
 }

@@ -103,6 +103,8 @@ class Strategy {
   // Whether an object that is being deleted and has no metadata.finalizers left may vanish with this
   // update (a namespace: only when spec.finalizers is empty).
   virtual bool may_vanish(const Doc& object) const;
+  // Whether an update is checked for the rules of metadata once more (see ops/update.cc).
+  virtual bool checks_whole_meta_on_update() const { return false; }
   // Whether DELETE answers with the object instead of a Status.
   virtual bool returns_deleted_object() const { return false; }
   // Whether DELETE without a policy orphans dependents instead of deleting them in the background.

@@ -55,11 +55,6 @@ ApiResult<void> check_kind(const Doc& object, const Expected& expected) {
       api_version.empty() ? expected.version
                           : (slash == std::string::npos ? api_version : api_version.substr(slash + 1));
   const std::string_view shown = kind.empty() ? std::string_view(expected.kind) : kind;
-  if (expected.custom != nullptr) {
-    return bad_request(fmt::format("the API version in the data ({}) does not match the expected "
-                                   "API version ({})",
-                                   api_version, expected.api_version()));
-  }
   const bool is_known = expected.registry != nullptr &&
                         expected.registry->find_kind(group, version, shown) != nullptr;
   if (is_known) {
@@ -145,11 +140,18 @@ ApiResult<Doc> decode_body(const net::HttpRequest& request, const Expected& expe
                                    "unmarshal a value that is not an object",
                                    expected.kind));
   }
-  JOGAK_TRY_VOID(check_kind(object, expected));
   schema::Complaints complaints;
   if (expected.custom != nullptr) {
-    JOGAK_TRY(object, decode_custom(std::move(object), *expected.custom, complaints));
+    auto custom = decode_custom(std::move(object), *expected.custom, complaints);
+    if (!custom.has_value()) {  // unknown fields are told even so
+      const auto told = complain(parsed->duplicates, complaints, FieldValidation::Warn, warnings,
+                                 expected, false);
+      static_cast<void>(told);
+      return custom;
+    }
+    object = *std::move(custom);
   } else {
+    JOGAK_TRY_VOID(check_kind(object, expected));
     auto typed = decode_typed(std::move(object), expected, complaints);
     if (!typed.has_value()) {
       return cannot_be_handled(expected, expected.kind, expected.version, typed.error().what);
@@ -166,7 +168,7 @@ ApiResult<Doc> decode_patched(Doc object, const Expected& expected, FieldValidat
                               const std::vector<std::string>& duplicates,
                               std::vector<std::string>& warnings) {
   if (!object.is_object()) return bad_request("the patch does not leave an object");
-  JOGAK_TRY_VOID(check_kind(object, expected));
+  if (expected.custom == nullptr) JOGAK_TRY_VOID(check_kind(object, expected));
   schema::Complaints complaints;
   if (expected.custom != nullptr) {
     JOGAK_TRY(object, decode_custom(std::move(object), *expected.custom, complaints));

@@ -60,7 +60,7 @@ std::optional<std::uint64_t> take_number(std::string_view& text) {
   while (size < text.size() && text[size] >= '0' && text[size] <= '9') {
     number = number * 10 + static_cast<std::uint64_t>(text[size++] - '0');
   }
-  if (size == 0 || size > kMostDigits || text.front() == '0') {
+  if (size == 0 || size > kMostDigits) {
     return std::nullopt;
   }
   text.remove_prefix(size);

@@ -107,11 +107,9 @@ void RestHandler::dispatch(const ExchangePtr& exchange) {
   }
   const Resource* resource = ops_.registry().find(info.group, info.version, info.plural);
   if (resource == nullptr) {
-    const bool is_known_version =
-        std::ranges::any_of(ops_.registry().all(), [&](const auto& other) {
-          return other->group == info.group && other->version == info.version;
-        });
-    exchange->refuse(is_known_version ? no_such_resource().error() : no_such_path().error());
+    const bool is_known_group = std::ranges::any_of(
+        ops_.registry().all(), [&](const auto& other) { return other->group == info.group; });
+    exchange->refuse(is_known_group ? no_such_resource().error() : no_such_path().error());
     return;
   }
   if (!resource->is_namespaced && !info.ns.empty()) {

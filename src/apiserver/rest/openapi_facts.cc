@@ -169,6 +169,12 @@ constexpr DefaultFact kDefaults[] = {
     {"core.v1.AzureDiskVolumeSource", "kind", "Shared"},
 };
 
+// Maps and structs that are merged member by member, said outright.
+constexpr Member kGranular[] = {
+    {"core.v1.PersistentVolumeClaimStatus", "allocatedResourceStatuses"},
+    {"core.v1.PersistentVolumeSpec", "claimRef"},
+};
+
 // Packages whose group has another name.
 constexpr Member kGroups[] = {
     {"core", ""},
@@ -206,6 +212,10 @@ std::vector<std::string_view> enum_values(std::string_view type, std::string_vie
 
 bool is_required_anyway(std::string_view type, std::string_view member) {
   return std::ranges::find(kRequired, Member(type, member)) != std::end(kRequired);
+}
+
+bool is_granular(std::string_view type, std::string_view member) {
+  return std::ranges::find(kGranular, Member(type, member)) != std::end(kGranular);
 }
 
 std::string_view named_default(std::string_view type, std::string_view member) {

@@ -17,6 +17,9 @@ std::vector<std::string_view> enum_values(std::string_view type, std::string_vie
 
 bool is_required_anyway(std::string_view type, std::string_view member);
 
+// Whether x-kubernetes-map-type says "granular", which silence means too.
+bool is_granular(std::string_view type, std::string_view member);
+
 // The default of a string where it is a Go constant, else "".
 std::string_view named_default(std::string_view type, std::string_view member);
 

@@ -16,7 +16,8 @@ struct ParameterFact {
 
 constexpr ParameterFact kParameters[] = {
     {"allowWatchBookmarks", "boolean", "Whether a watch may send bookmarks"},
-    {"container", "string", "Container whose log is meant"},
+    {"command", "string", "What to run; repeated for its arguments"},
+    {"container", "string", "Container of the pod that is meant"},
     {"continue", "string", "Token of the page before"},
     {"dryRun", "string", "All: do everything but store"},
     {"fieldManager", "string", "Who owns the members that this request sets"},
@@ -34,6 +35,8 @@ constexpr ParameterFact kParameters[] = {
     {"name", "string", "Name of the object", "path"},
     {"namespace", "string", "Namespace of the object", "path"},
     {"orphanDependents", "boolean", "Whether owned objects stay; use propagationPolicy"},
+    {"path", "string", "Path to ask for"},
+    {"ports", "integer", "Ports of the pod"},
     {"pretty", "string", "true: JSON with indents"},
     {"previous", "boolean", "Whether the log of the container before is meant"},
     {"propagationPolicy", "string", "Orphan, Background or Foreground: of owned objects"},
@@ -42,11 +45,16 @@ constexpr ParameterFact kParameters[] = {
     {"sendInitialEvents", "boolean", "Whether a watch starts with all objects"},
     {"shardSelector", "string", "Only objects of this shard"},
     {"sinceSeconds", "integer", "Only lines of the last so many seconds"},
+    {"stderr", "boolean", "Whether its errors are sent"},
+    {"stdin", "boolean", "Whether it gets input"},
+    {"stdout", "boolean", "Whether its output is sent"},
     {"stream", "string", "All, Stdout or Stderr"},
     {"tailLines", "integer", "Only so many last lines"},
     {"timeoutSeconds", "integer", "When the answer ends at the latest"},
     {"timestamps", "boolean", "Whether each line has its time"},
+    {"tty", "boolean", "Whether it gets a terminal"},
     {"watch", "boolean", "Whether to follow changes"},
+    {"{path}", "string", "Path to ask for", "path"},
 };
 
 constexpr std::string_view kObjectTypes[] = {
@@ -54,6 +62,8 @@ constexpr std::string_view kObjectTypes[] = {
 constexpr std::string_view kStreamTypes[] = {
     "application/json", "application/json;stream=watch", "application/vnd.kubernetes.protobuf",
     "application/vnd.kubernetes.protobuf;stream=watch", "application/yaml"};
+constexpr std::string_view kLogTypes[] = {
+    "application/json", "application/vnd.kubernetes.protobuf", "application/yaml", "text/plain"};
 constexpr std::string_view kCustomTypes[] = {"application/json", "application/yaml"};
 constexpr std::string_view kAnyType[] = {"*/*"};
 constexpr std::string_view kPatchTypes[] = {
@@ -61,8 +71,11 @@ constexpr std::string_view kPatchTypes[] = {
     "application/strategic-merge-patch+json"};
 
 std::span<const std::string_view> result_types(const ApiOperation& operation) {
-  if (operation.content == Content::Text) {
+  if (operation.content == Content::Connection) {
     return kAnyType;
+  }
+  if (operation.content == Content::Log) {
+    return kLogTypes;
   }
   if (operation.is_custom) {
     return kCustomTypes;
@@ -162,8 +175,11 @@ Doc parameter_of(std::string_view name) {
   JOGAK_CHECK(it != std::end(kParameters), "no parameter {}", name);
   Doc schema = Doc::object();
   schema.set("type", it->type).set("uniqueItems", true);
+  if (name.starts_with('{')) {
+    name = name.substr(1, name.size() - 2);
+  }
   Doc parameter = Doc::object();
-  parameter.set("name", it->name).set("in", it->place).set("description", it->description);
+  parameter.set("name", name).set("in", it->place).set("description", it->description);
   if (it->place == "path") {
     parameter.set("required", true);
   }

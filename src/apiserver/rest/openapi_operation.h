@@ -14,7 +14,8 @@
 
 namespace jogak::api {
 
-// A parameter by its name, as the documents show it: "dryRun", "name".
+// A parameter by its name, as the documents show it: "dryRun", "name". "{path}" is the part of a
+// path, "path" the parameter of a query.
 Doc parameter_of(std::string_view name);
 
 constexpr std::string_view kListParameters[] = {
@@ -39,7 +40,13 @@ constexpr std::string_view kLogParameters[] = {
     "container",    "follow",       "insecureSkipTLSVerifyBackend", "limitBytes", "previous",
     "sinceSeconds", "stream",       "tailLines",                    "timestamps"};
 
-enum class Content : std::uint8_t { Object, Stream, Text };
+constexpr std::string_view kAttachParameters[] = {"container", "stderr", "stdin", "stdout", "tty"};
+constexpr std::string_view kExecParameters[] = {"command", "container", "stderr",
+                                                "stdin",   "stdout",    "tty"};
+constexpr std::string_view kPortParameters[] = {"ports"};
+constexpr std::string_view kProxyParameters[] = {"path"};
+
+enum class Content : std::uint8_t { Object, Stream, Log, Connection };
 
 struct ApiOperation {
   std::string method;       // "get"

@@ -167,7 +167,10 @@ class PathWriter {
       remove.parameters.emplace_back("name");
       take(remove, kDeleteParameters);
       set_delete_body(remove);
-      const bool shows_object = resource.strategy && resource.strategy->returns_deleted_object();
+      // Namespaces answer with themselves, too, but their document never said so.
+      const bool shows_object = resource.strategy &&
+                                resource.strategy->returns_deleted_object() &&
+                                resource.plural != "namespaces";
       remove.result = shows_object ? components_.ref_object(resource)
                                    : components_.ref(schema::get("meta.v1.Status"));
       remove.codes = {200, 202};
@@ -213,66 +216,110 @@ class PathWriter {
 
   void write_subresource(const Resource& resource, const Subresource& subresource) {
     const std::string path = collection_path(resource) + "/{name}/" + subresource.name;
-    const std::string suffix = upper_first(subresource.name);
-    const std::size_t before = paths_[path].size();
-    if (subresource.name == "log" || subresource.kind.ends_with("Options")) {
-      write_text_subresource(resource, subresource, path);
+    if (subresource.name == "log") {
+      write_log(resource, path);
+    } else if (subresource.kind.ends_with("Options")) {
+      write_connection(resource, subresource, path, false);
+      if (subresource.name == "proxy") {
+        write_connection(resource, subresource, path + "/{path}", true);
+        set_kind(resource, subresource, path + "/{path}");
+      }
     } else {
-      const auto make_ref = [&] {
-        return subresource.type == nullptr ? components_.ref_object(resource)
-                                           : components_.ref(*subresource.type);
-      };
-      write_reads_and_writes(resource, path, subresource.verbs, suffix, resource.kind, make_ref);
-      if ((subresource.verbs & static_cast<std::uint16_t>(Verb::Create)) != 0) {
-        ApiOperation create = operation(resource, "post", "create", scoped_kind(resource) + suffix,
-                                     "post", "create " + subresource.name + " of one " +
-                                                 resource.kind);
-        create.parameters.emplace_back("name");
-        take(create, kWriteParameters);
-        create.body = make_ref();
-        create.result = create.body;
-        create.codes = {200, 201, 202};
-        add(path, std::move(create));
-      }
+      write_object_subresource(resource, subresource, path);
     }
-    for (std::size_t i = before; i < paths_[path].size(); ++i) {
-      if (!subresource.kind.empty()) {
-        const bool is_own = subresource.version.empty();
-        paths_[path][i].kind = kind_doc(is_own ? resource.group : subresource.group,
-                                        is_own ? resource.version : subresource.version,
-                                        subresource.kind);
-      }
+    set_kind(resource, subresource, path);
+  }
+
+  void write_object_subresource(const Resource& resource, const Subresource& subresource,
+                                const std::string& path) {
+    const std::string suffix = upper_first(subresource.name);
+    const auto make_ref = [&] {
+      return subresource.type == nullptr ? components_.ref_object(resource)
+                                         : components_.ref(*subresource.type);
+    };
+    write_reads_and_writes(resource, path, subresource.verbs, suffix, resource.kind, make_ref);
+    if ((subresource.verbs & static_cast<std::uint16_t>(Verb::Create)) == 0) {
+      return;
     }
-    if (paths_[path].empty()) {
-      paths_.erase(path);
+    ApiOperation create =
+        operation(resource, "post", "create", scoped_kind(resource) + suffix, "post",
+                  "create " + subresource.name + " of one " + resource.kind);
+    create.parameters.emplace_back("name");
+    take(create, kWriteParameters);
+    create.body = make_ref();
+    create.result = create.body;
+    create.codes = {200, 201, 202};
+    add(path, std::move(create));
+  }
+
+  // The kind that a subresource takes, where it is not the object's.
+  void set_kind(const Resource& resource, const Subresource& subresource,
+                const std::string& path) {
+    const auto it = paths_.find(path);
+    if (it == paths_.end() || subresource.kind.empty()) {
+      return;
+    }
+    const bool is_own = subresource.version.empty();
+    for (ApiOperation& made : it->second) {
+      made.kind = kind_doc(is_own ? resource.group : subresource.group,
+                           is_own ? resource.version : subresource.version, subresource.kind);
     }
   }
 
-  // Logs, and what becomes a connection.
-  void write_text_subresource(const Resource& resource, const Subresource& subresource,
-                              const std::string& path) {
-    const bool is_log = subresource.name == "log";
-    const std::string rest = scoped_kind(resource) + upper_first(subresource.name);
+  void write_log(const Resource& resource, const std::string& path) {
+    ApiOperation log = operation(resource, "get", "read", scoped_kind(resource) + "Log", "get",
+                                 "read the log of one " + resource.kind);
+    log.parameters.emplace_back("name");
+    take(log, kLogParameters);
+    log.content = Content::Log;
+    log.result.set("type", "string");
+    add(path, std::move(log));
+  }
+
+  // What becomes a connection: commands, ports, proxies.
+  void write_connection(const Resource& resource, const Subresource& subresource,
+                        const std::string& path, bool has_path) {
+    const bool is_proxy = subresource.name == "proxy";
+    const std::string rest =
+        scoped_kind(resource) + upper_first(subresource.name) + (has_path ? "WithPath" : "");
+    const auto add_method = [&](const std::string& method) {
+      ApiOperation made =
+          operation(resource, method, "connect", "", "connect",
+                    "connect to " + subresource.name + " of one " + resource.kind);
+      made.id += upper_first(method) + rest;
+      std::erase(made.parameters, "pretty");
+      made.parameters.emplace_back("name");
+      take(made, connection_parameters(subresource.name));
+      if (has_path) {
+        made.parameters.emplace_back("{path}");
+      }
+      made.content = Content::Connection;
+      made.result.set("type", "string");
+      add(path, std::move(made));
+    };
     for (const auto& [verb, method] :
          {std::pair(Verb::Get, "get"), std::pair(Verb::Create, "post"),
           std::pair(Verb::Update, "put"), std::pair(Verb::Patch, "patch"),
           std::pair(Verb::Delete, "delete")}) {
-      if ((subresource.verbs & static_cast<std::uint16_t>(verb)) == 0) {
-        continue;
+      if ((subresource.verbs & static_cast<std::uint16_t>(verb)) != 0) {
+        add_method(method);
       }
-      ApiOperation made = operation(
-          resource, method, is_log ? "read" : "connect", is_log ? rest : upper_first(method) + rest,
-          is_log ? "get" : "connect", subresource.name + " of one " + resource.kind);
-      made.parameters.emplace_back("name");
-      if (is_log) {
-        take(made, kLogParameters);
-      } else {
-        std::erase(made.parameters, "pretty");
-      }
-      made.content = Content::Text;
-      made.result.set("type", "string");
-      add(path, std::move(made));
     }
+    if (is_proxy) {  // these have no verb
+      add_method("head");
+      add_method("options");
+    }
+  }
+
+  static std::span<const std::string_view> connection_parameters(std::string_view name) {
+    if (name == "exec") {
+      return kExecParameters;
+    }
+    if (name == "attach") {
+      return kAttachParameters;
+    }
+    return name == "portforward" ? std::span<const std::string_view>(kPortParameters)
+                                 : std::span<const std::string_view>(kProxyParameters);
   }
 
   void write_watches(const Resource& resource) {

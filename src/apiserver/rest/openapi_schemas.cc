@@ -374,6 +374,9 @@ Doc Components::member_schema(const schema::Struct& type, const schema::Field& f
     schema = all_of(ref_fixed(wrapper_name(member.base)));
   }
   add_list_facts(schema, field);
+  if (is_granular(type.name, field.name)) {
+    schema.set("x-kubernetes-map-type", "granular");
+  }
   add_enum(schema, type, field);
   if (const std::string_view name = named_default(type.name, field.name); !name.empty()) {
     schema.set("default", name);

@@ -124,10 +124,11 @@ ApiResult<Listing> find(Ops& ops, const Resource& resource, const ListOptions& o
   return listing;
 }
 
-Doc meta_of(const Listing& listing) {
+Doc meta_of(const Listing& listing, const Resource& resource) {
   Doc metadata = Doc::object();
   metadata.set("resourceVersion", std::to_string(listing.page.revision));
-  if (!listing.next.empty()) metadata.set("continue", listing.next);
+  // lists of custom resources always have the member
+  if (!listing.next.empty() || resource.type == nullptr) metadata.set("continue", listing.next);
   if (listing.left.has_value()) metadata.set("remainingItemCount", *listing.left);
   return metadata;
 }
@@ -142,7 +143,7 @@ class ListWriter : public std::enable_shared_from_this<ListWriter> {
     Doc head = Doc::object();
     head.set("kind", resource.list_kind).set("apiVersion", resource.api_version());
     listing.page.objects.clear();
-    head.set("metadata", meta_of(listing));
+    head.set("metadata", meta_of(listing, resource));
     head.append_json(piece_);
     piece_.back() = ',';
     piece_ += R"("items":[)";
@@ -198,7 +199,7 @@ class ListWriter : public std::enable_shared_from_this<ListWriter> {
 ApiResult<Found> find_objects(Ops& ops, const Resource& resource, const ListOptions& options,
                               std::string_view ns) {
   JOGAK_TRY(Listing listing, find(ops, resource, options, ns));
-  Doc metadata = meta_of(listing);
+  Doc metadata = meta_of(listing, resource);
   return Found{.objects = std::move(listing.page.objects), .metadata = std::move(metadata)};
 }
 
@@ -241,7 +242,7 @@ void RestHandler::list(const ExchangePtr& exchange, const Resource& resource, bo
   for (const store::ObjectPtr& object : listing->page.objects) {
     items.push_back(ops_.in_version(ops_.parse(*object), resource));
   }
-  exchange->answer_list(resource, meta_of(*listing), std::move(items), ops_.loop().now());
+  exchange->answer_list(resource, meta_of(*listing, resource), std::move(items), ops_.loop().now());
 }
 
 void RestHandler::get(const ExchangePtr& exchange, const Resource& resource, bool has_waited) {

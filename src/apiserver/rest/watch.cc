@@ -215,6 +215,10 @@ void Watch::send_bookmark(bool ends_initial) {
     object.at("metadata").at("annotations").set("k8s.io/initial-events-end", "true");
   }
   if (resource_.type != nullptr) object = schema::encode(std::move(object), *resource_.type);
+  // replicas that are a pointer on the wire are a plain number inside the real server
+  if (resource_.group == "apps" && resource_.subresource("scale") != nullptr) {
+    object.at("spec").set("replicas", 0);
+  }
   send_doc("BOOKMARK", std::move(object));
 }
 

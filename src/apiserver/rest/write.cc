@@ -216,7 +216,14 @@ ApiResult<void> RestHandler::patch(const ExchangePtr& exchange, const Resource& 
   const auto form = patch_form(net::header(exchange->request.headers, "content-type"));
   if (!form.has_value()) return unsupported_patch();
   const bool is_custom = resource.type == nullptr;
-  if (is_custom && *form == PatchForm::Strategic) return unsupported_patch();
+  if (is_custom && *form == PatchForm::Strategic) {
+    ApiError error = unsupported_patch().error();
+    error.has_details = false;
+    error.message = "the body of the request was in an unknown format - accepted media types "
+                    "include: application/json-patch+json, application/merge-patch+json, "
+                    "application/apply-patch+yaml";
+    return std::unexpected(std::move(error));
+  }
   JOGAK_TRY(const WriteOptions options,
             read_write_options(exchange->info, "PatchOptions", *form == PatchForm::Apply));
   const Expected expected = expected_of(resource, subresource, ops_.registry());

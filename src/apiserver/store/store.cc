@@ -197,7 +197,7 @@ TableId Store::table(std::string_view name) {
   const auto id = static_cast<TableId>(impl_->tables.size());
   auto table = std::make_unique<Table>();
   table->name = name;
-  table->oldest = impl_->first;
+  table->oldest = std::max(impl_->first, impl_->revision);
   impl_->tables.push_back(std::move(table));
   impl_->ids.emplace(name, id);
   return id;

@@ -384,8 +384,9 @@ TEST(SchedulingTable, ShowsPrioritiesGroupsAndDevices) {
 TEST(AutoscalerTable, ShowsEveryKindOfMetric) {
   const auto targets = [](std::string_view metrics, std::string_view current = "[]") {
     return printed("autoscaling", "HorizontalPodAutoscaler",
-                   "{spec: {scaleTargetRef: {kind: Deployment, name: d}, maxReplicas: 5, metrics: " +
-                       std::string(metrics) + "}, status: {currentReplicas: 2, currentMetrics: " +
+                   "{spec: {scaleTargetRef: {kind: Deployment, name: d}, maxReplicas: 5, "
+                   "metrics: " + std::string(metrics) +
+                       "}, status: {currentReplicas: 2, currentMetrics: " +
                        std::string(current) + "}}");
   };
   const auto row = [](std::string_view text) {

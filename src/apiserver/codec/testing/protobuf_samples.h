@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Objects as JSON, and as the bytes that Go's generated code (k8s.io/api v0.36.3) makes of them with
+// their envelope, in hexadecimal.
+#pragma once
+
+namespace jogak::codec::testing {
+
+struct ProtobufSample {
+  const char *type, *json, *hex;
+};
+
+inline constexpr ProtobufSample kProtobufSamples[] = {
+    {"core.v1.Pod",
+     R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"n","uid":"u","re)"
+     R"(sourceVersion":"7","generation":2,"creationTimestamp":"2024-01-01T00:00:00Z","labels)"
+     R"(":{"a":"1","b":"2"},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet",")"
+     R"(name":"r","uid":"w","controller":true,"blockOwnerDeletion":false}],"managedFields":[)"
+     R"({"manager":"m","operation":"Update","apiVersion":"v1","time":"2024-01-01T00:00:00Z",)"
+     R"("fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}}]},"spec":{"volumes":[{"name":"v",")"
+     R"(configMap":{"name":"c","items":[{"key":"k","path":"p","mode":420}]}},{"name":"e","em)"
+     R"(ptyDir":{"sizeLimit":"1Gi"}}],"containers":[{"name":"c","image":"i","command":["a",")"
+     R"(b"],"ports":[{"name":"http","containerPort":80,"protocol":"TCP"}],"env":[{"name":"E")"
+     R"(,"valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}],"resources":{"limits":{"cp)"
+     R"(u":"500m","nvidia.com/gpu":"1"},"requests":{"cpu":"250m"}},"livenessProbe":{"httpGet)"
+     R"(":{"path":"/x","port":"http"},"periodSeconds":10},"securityContext":{"capabilities":)"
+     R"({"drop":["ALL"]}}}],"restartPolicy":"Always","terminationGracePeriodSeconds":30,"nod)"
+     R"(eSelector":{"gpu":"a100"},"securityContext":{},"affinity":{"nodeAffinity":{"required)"
+     R"(DuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{)"
+     R"("key":"z","operator":"In","values":["a"]}]}]}}},"tolerations":[{"key":"k","operator")"
+     R"(:"Exists","effect":"NoExecute","tolerationSeconds":300}],"priority":0},"status":{"ph)"
+     R"(ase":"Running","conditions":[{"type":"Ready","status":"True","lastProbeTime":null,"l)"
+     R"(astTransitionTime":"2024-01-01T00:00:01Z"}],"containerStatuses":[{"name":"c","state")"
+     R"(:{"running":{"startedAt":"2024-01-01T00:00:02Z"}},"lastState":{},"ready":true,"resta)"
+     R"(rtCount":1,"image":"i","imageID":""}]}})",
+     "6b3873000a090a0276311203506f6412b2040a86010a017012001a016e22002a01753201373802420808"
+     "8081c8ac0610005a060a01611201315a060a01621201326a1f0a0a5265706c6963615365741a01722201"
+     "772a07617070732f7631300138008a01360a016d12065570646174651a0276312208088081c8ac061000"
+     "32084669656c647356313a0f0a0d7b22663a73706563223a7b7d7d420012c9020a180a017612139a0110"
+     "0a030a016312090a016b12017018a4030a100a0165120b12090a0012050a0331476912b1010a01631201"
+     "691a01611a01622a0032110a04687474701000185022035443502a003a1a0a014512001a130a110a0012"
+     "0d6d657461646174612e6e616d6542350a0d0a0363707512060a043530306d0a150a0e6e76696469612e"
+     "636f6d2f67707512030a0131120d0a0363707512060a043235306d52220a1612140a022f78120a080110"
+     "001a04687474701a00220010001800200a280030006a0072007a070a051203414c4c8001008801009001"
+     "00a201001a06416c77617973201e32003a0b0a0367707512046131303042004a00520058006000680072"
+     "008201008a01009201120a100a0e0a0c0a0a0a017a1202496e1a01619a0100b2011b0a016b1206457869"
+     "7374731a0022094e6f4578656375746528ac02c20100c801001a5b0a0752756e6e696e67121f0a055265"
+     "6164791204547275651a002208088181c8ac0610002a00320038001a0022002a003200421e0a0163120c"
+     "120a0a08088281c8ac0610001a00200128013201693a0042004a005a0072008801001a002200"},
+    {"apps.v1.Deployment",
+     R"({"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"d"},"spec":{"replica)"
+     R"(s":3,"selector":{"matchLabels":{"app":"d"}},"template":{"metadata":{"labels":{"app":)"
+     R"("d"}},"spec":{"containers":[{"name":"c","image":"i","resources":{}}]}},"strategy":{")"
+     R"(type":"RollingUpdate","rollingUpdate":{"maxUnavailable":"25%","maxSurge":1}}},"statu)"
+     R"(s":{}})",
+     "6b3873000a150a07617070732f7631120a4465706c6f796d656e7412b4010a110a016412001a0022002a"
+     "003200380042001290010803120a0a080a036170701201641a560a1a0a0012001a0022002a0032003800"
+     "42005a080a036170701201641238121a0a01631201692a0042006a007200800100880100900100a20100"
+     "1a00320042004a0052005800600068008201008a01009a0100c2010022240a0d526f6c6c696e67557064"
+     "61746512130a09080110001a033235251206080010011a00280038001a0c080010001800200028003800"
+     "1a002200"},
+    {"batch.v1.CronJob",
+     R"({"kind":"CronJob","apiVersion":"batch/v1","metadata":{"name":"c"},"spec":{"schedule")"
+     R"(:"* * * * *","suspend":false,"jobTemplate":{"metadata":{},"spec":{"backoffLimit":2,")"
+     R"(template":{"metadata":{},"spec":{"containers":[{"name":"c","image":"i","resources":{)"
+     R"(}}],"restartPolicy":"Never"}}}}},"status":{}})",
+     "6b3873000a130a0862617463682f7631120743726f6e4a6f621291010a110a016312001a0022002a0032"
+     "0038004200127a0a092a202a202a202a202a1a0020002a690a100a0012001a0022002a00320038004200"
+     "125532510a100a0012001a0022002a00320038004200123d121a0a01631201692a0042006a0072008001"
+     "00880100900100a201001a054e65766572320042004a0052005800600068008201008a01009a0100c201"
+     "0038021a001a002200"},
+    {"core.v1.Node",
+     R"({"kind":"Node","apiVersion":"v1","metadata":{"name":"n"},"spec":{"unschedulable":tru)"
+     R"(e,"taints":[{"key":"k","effect":"NoSchedule","timeAdded":"2024-01-01T00:00:00Z"}]},")"
+     R"(status":{"capacity":{"cpu":"64","memory":"512Gi","nvidia.com/gpu":"8"},"addresses":[)"
+     R"({"type":"InternalIP","address":"10.0.0.1"}],"daemonEndpoints":{"kubeletEndpoint":{"P)"
+     R"(ort":0}},"nodeInfo":{"machineID":"","systemUUID":"","bootID":"","kernelVersion":"",")"
+     R"(osImage":"","containerRuntimeVersion":"","kubeletVersion":"","kubeProxyVersion":"",")"
+     R"(operatingSystem":"","architecture":""},"images":[{"names":["a"],"sizeBytes":12345678)"
+     R"(9012}]}})",
+     "6b3873000a0a0a02763112044e6f646512b5010a110a016e12001a0022002a0032003800420012250a00"
+     "12001a0020012a1b0a016b12001a0a4e6f5363686564756c652208088081c8ac0610001a790a0b0a0363"
+     "707512040a0236340a110a066d656d6f727912070a0535313247690a150a0e6e76696469612e636f6d2f"
+     "67707512030a01381a002a160a0a496e7465726e616c4950120831302e302e302e3132040a0208003a14"
+     "0a0012001a0022002a0032003a0042004a005200420a0a01611094b4e4f4cb031a002200"},
+    {"autoscaling.v2.HorizontalPodAutoscaler",
+     R"({"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/v2","metadata":{"name":")"
+     R"(h"},"spec":{"scaleTargetRef":{"kind":"Deployment","name":"d","apiVersion":"apps/v1"})"
+     R"(,"minReplicas":1,"maxReplicas":5,"metrics":[{"type":"Resource","resource":{"name":"c)"
+     R"(pu","target":{"type":"Utilization","averageUtilization":80}}}]},"status":{"desiredRe)"
+     R"(plicas":0,"currentMetrics":null}})",
+     "6b3873000a290a0e6175746f7363616c696e672f76321217486f72697a6f6e74616c506f644175746f73"
+     "63616c6572125d0a110a016812001a0022002a0032003800420012420a180a0a4465706c6f796d656e74"
+     "1201641a07617070732f76311001180522220a085265736f7572636522160a03637075120f0a0b557469"
+     "6c697a6174696f6e20501a04180020001a002200"},
+    {"policy.v1.PodDisruptionBudget",
+     R"({"kind":"PodDisruptionBudget","apiVersion":"policy/v1","metadata":{"name":"b"},"spec)"
+     R"(":{"minAvailable":"50%","selector":{"matchLabels":{"a":"b"}}},"status":{"disruptions)"
+     R"(Allowed":0,"currentHealthy":0,"desiredHealthy":0,"expectedPods":0}})",
+     "6b3873000a200a09706f6c6963792f76311213506f6444697372757074696f6e42756467657412360a11"
+     "0a016212001a0022002a0032003800420012150a09080110001a0335302512080a060a01611201621a0a"
+     "080018002000280030001a002200"},
+    {"rbac.v1.Role",
+     R"({"kind":"Role","apiVersion":"rbac.authorization.k8s.io/v1","metadata":{"name":"r"},")"
+     R"(rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})",
+     "6b3873000a240a1c726261632e617574686f72697a6174696f6e2e6b38732e696f2f76311204526f6c65"
+     "12220a110a017212001a0022002a00320038004200120d0a0367657412001a04706f64731a002200"},
+    {"core.v1.Secret",
+     R"({"kind":"Secret","apiVersion":"v1","metadata":{"name":"s"},"data":{"a":"//79","b":"Y)"
+     R"(Q=="},"type":"Opaque"})",
+     "6b3873000a0c0a0276311206536563726574122d0a110a017312001a0022002a0032003800420012080a"
+     "01611203fffefd12060a01621201611a064f70617175651a002200"},
+    {"coordination.v1.Lease",
+     R"({"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{"name":"l"},"spec")"
+     R"(:{"holderIdentity":"h","leaseDurationSeconds":15,"renewTime":"2024-01-01T00:00:00.12)"
+     R"(3456Z"}})",
+     "6b3873000a1f0a16636f6f7264696e6174696f6e2e6b38732e696f2f763112054c6561736512270a110a"
+     "016c12001a0022002a0032003800420012120a0168100f220b088081c8ac06108094ef3a1a002200"},
+    {"apps.v1.ControllerRevision",
+     R"({"kind":"ControllerRevision","apiVersion":"apps/v1","metadata":{"name":"c"},"data":{)"
+     R"("spec":{"template":{"a":[1,2.5,null]}}},"revision":4})",
+     "6b3873000a1d0a07617070732f76311212436f6e74726f6c6c65725265766973696f6e12410a110a0163"
+     "12001a0022002a00320038004200122a0a287b2273706563223a7b2274656d706c617465223a7b226122"
+     "3a5b312c322e352c6e756c6c5d7d7d7d18041a002200"},
+    {"authentication.v1.TokenReview",
+     R"({"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1","metadata":{},"spec":{)"
+     R"("token":"t"},"status":{"authenticated":true,"user":{"username":"u","groups":["g"],"e)"
+     R"(xtra":{"k":["a","b"]}}}})",
+     "6b3873000a270a1861757468656e7469636174696f6e2e6b38732e696f2f7631120b546f6b656e526576"
+     "69657712340a100a0012001a0022002a0032003800420012030a01741a1b080112150a017512001a0167"
+     "220b0a016b12060a01610a01621a001a002200"},
+    {"apiextensions.v1.CustomResourceDefinition",
+     R"({"kind":"CustomResourceDefinition","apiVersion":"apiextensions.k8s.io/v1","metadata")"
+     R"(:{"name":"w.x"},"spec":{"group":"x","names":{"plural":"w","kind":"W"},"scope":"Names)"
+     R"(paced","versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Sch)"
+     R"(ema":{"type":"object","properties":{"a":{"type":"array","items":{"type":"integer","d)"
+     R"(efault":3,"minimum":1.5}},"b":{"additionalProperties":{"type":"string"}},"c":{"items)"
+     R"(":[{"type":"string"}],"additionalProperties":false},"d":{"enum":["x",1],"dependencie)"
+     R"(s":{"p":["q"],"r":{"type":"object"}}}},"x-kubernetes-preserve-unknown-fields":true}})"
+     R"(,"subresources":{"status":{}}}]},"status":{"conditions":null,"acceptedNames":{"plura)"
+     R"(l":"w","kind":"W"},"storedVersions":["v1"]}})",
+     "6b3873000a330a17617069657874656e73696f6e732e6b38732e696f2f76311218437573746f6d526573"
+     "6f75726365446566696e6974696f6e12fc030a130a03772e7812001a0022002a0032003800420012d003"
+     "0a01781a0a0a017712002201572a00220a4e616d657370616365643ab0030a02763110011801229f030a"
+     "9c030a00120022002a066f626a65637432003a00500060007a00900100ea01600a0161125b0a00120022"
+     "002a05617272617932003a00500060007a00900100c201350a330a00120022002a07696e746567657232"
+     "003a0042030a0133500059000000000000f83f60007a00900100a80200b80200c00200a80200b80200c0"
+     "0200ea014e0a016212490a00120022002a0032003a00500060007a00900100f20128080112240a001200"
+     "22002a06737472696e6732003a00500060007a00900100a80200b80200c00200a80200b80200c00200ea"
+     "01510a0163124c0a00120022002a0032003a00500060007a00900100c2012612240a00120022002a0673"
+     "7472696e6732003a00500060007a00900100a80200b80200c00200f201020800a80200b80200c00200ea"
+     "016a0a016412650a00120022002a0032003a00500060007a00900100a201050a03227822a201030a0131"
+     "8202080a0170120312017182022b0a017212260a240a00120022002a066f626a65637432003a00500060"
+     "007a00900100a80200b80200c00200a80200b80200c00200a80200b00201b80200c002002a020a003800"
+     "50001a12120a0a017712002201572a001a02763120001a002200"},
+    {"events.v1.Event",
+     R"({"kind":"Event","apiVersion":"events.k8s.io/v1","metadata":{"name":"e"},"eventTime":)"
+     R"("2024-01-01T00:00:00.000001Z","reason":"R","regarding":{"kind":"Pod","name":"p"},"ty)"
+     R"(pe":"Normal","deprecatedSource":{},"deprecatedFirstTimestamp":null,"deprecatedLastTi)"
+     R"(mestamp":null})",
+     "6b3873000a190a106576656e74732e6b38732e696f2f763112054576656e7412510a110a016512001a00"
+     "22002a003200380042001209088081c8ac0610e80722002a0032003a015242120a03506f6412001a0170"
+     "22002a0032003a0052005a064e6f726d616c62040a0012006a00720078001a002200"},
+    {"meta.v1.DeleteOptions",
+     R"({"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":0,"preconditions":{"u)"
+     R"(id":"u"},"propagationPolicy":"Background","dryRun":["All"]})",
+     "6b3873000a130a027631120d44656c6574654f7074696f6e731218080012030a0175220a4261636b6772"
+     "6f756e642a03416c6c1a002200"},
+};
+
+}  // namespace jogak::codec::testing
