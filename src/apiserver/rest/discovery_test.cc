@@ -164,7 +164,8 @@ TEST_F(DiscoveryTest, ListsResourcesByNameWithTheirSubresources) {
 // sha256("/v1/Pod") and sha256("autoscaling/v2/..."): a real server of 1.36 shows the same.
 TEST_F(DiscoveryTest, ShowsTheHashOfTheStoredVersion) {
   const auto hash = [&](std::string_view path) {
-    for (const Doc& resource : json(path)["resources"].items()) {
+    const Doc list = json(path);
+    for (const Doc& resource : list["resources"].items()) {
       if (resource.has("storageVersionHash")) {
         return resource["storageVersionHash"].as_string();
       }
