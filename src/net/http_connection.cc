@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <iterator>
 
 #include <fmt/core.h>
 
@@ -52,7 +51,7 @@ class HttpConnection::Response : public ResponseWriter {
     take_close(headers);
     std::string text = connection_->head(status, headers);
     if (has_body(status)) {
-      fmt::format_to(std::back_inserter(text), "Content-Length: {}\r\n", body.size());
+      text += fmt::format("Content-Length: {}\r\n", body.size());
     }
     text += "\r\n";
     connection_->start_output();
@@ -172,7 +171,7 @@ void HttpConnection::wake() { wake_(); }
 std::string HttpConnection::head(int status, const Headers& headers) const {
   std::string text;
   text.reserve(256);
-  fmt::format_to(std::back_inserter(text), "HTTP/1.1 {} {}\r\n", status, reason_phrase(status));
+  text += fmt::format("HTTP/1.1 {} {}\r\n", status, reason_phrase(status));
   for (const auto& [name, value] : headers) {
     if (is_framing(name)) continue;
     text.append(name).append(": ");

@@ -28,7 +28,7 @@ void validate_config_map(const Doc& map, FieldErrors& errors) {
 
 class ConfigMapStrategy : public PlainStrategy {
  public:
-  bool checks_whole_meta_on_update() const override { return true; }
+  MetaChecks meta_checks_on_update() const override { return MetaChecks::ChangesAndWhole; }
   void validate_create(const Doc& map, WriteContext& /*context*/,
                        FieldErrors& errors) const override {
     validate_config_map(map, errors);

@@ -166,7 +166,9 @@ TEST(PodDefaults, LabelKeysBecomePartOfTheSelector) {
 TEST(PodDefaults, SchedulingGroupNeedsItsGate) {
   const std::string edit = R"(spec/schedulingGroup={"podGroupName": "g"})";
   EXPECT_FALSE(created({edit})["spec"].has("schedulingGroup"));
-  WorkloadBench bench({.has_pod_groups = true});
+  KindOptions options;
+  options.has_pod_groups = true;
+  WorkloadBench bench(options);
   const auto made = bench.create(with(pod(), {edit}));
   ASSERT_TRUE(made.has_value());
   EXPECT_EQ((*made)["spec"]["schedulingGroup"]["podGroupName"], Doc("g"));

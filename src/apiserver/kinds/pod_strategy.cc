@@ -195,6 +195,7 @@ void warn_about_name(const std::string& name, std::vector<std::string>& warnings
 
 class PodStrategy : public Strategy {
  public:
+  MetaChecks meta_checks_on_update() const override { return MetaChecks::ByItself; }
   explicit PodStrategy(const KindOptions& options) : has_pod_groups_(options.has_pod_groups) {}
 
   void set_defaults(Doc& object) const override {

@@ -89,7 +89,7 @@ void warn_about_pair(const Doc& secret, WriteContext& context) {
 
 class SecretStrategy : public PlainStrategy {
  public:
-  bool checks_whole_meta_on_update() const override { return true; }
+  MetaChecks meta_checks_on_update() const override { return MetaChecks::ChangesAndWhole; }
   void set_defaults(Doc& secret) const override {
     if (const Doc* plain = secret.find("stringData")) {
       const Doc texts = *plain;

@@ -41,14 +41,16 @@ FieldErrors check_update(const WriteRequest& request, const Doc& object, const D
   validate_meta(object["metadata"], resource.is_namespaced, resource.strategy->name_check(),
                 Path("metadata"), errors);
   validate_meta_update(object["metadata"], old["metadata"], Path("metadata"), errors);
-  // The rules of the built-in kinds begin with metadata again, and some take all of it again: the
-  // same mistake is reported as often as on the real server.
-  if (resource.type != nullptr) {
+  using Checks = Strategy::MetaChecks;
+  const Checks checks = resource.strategy->meta_checks_on_update();
+  const bool has_kube_rules =
+      resource.type != nullptr && resource.group != "apiextensions.k8s.io";
+  if (has_kube_rules && checks != Checks::ByItself) {
     validate_meta_update(object["metadata"], old["metadata"], Path("metadata"), errors);
     validate_known_finalizers(object["metadata"]["finalizers"], Path("metadata.finalizers"),
                               errors);
   }
-  if (resource.strategy->checks_whole_meta_on_update()) {
+  if (checks == Checks::ChangesAndWhole) {
     validate_meta(object["metadata"], resource.is_namespaced, resource.strategy->name_check(),
                   Path("metadata"), errors);
   }

@@ -103,8 +103,10 @@ class Strategy {
   // Whether an object that is being deleted and has no metadata.finalizers left may vanish with this
   // update (a namespace: only when spec.finalizers is empty).
   virtual bool may_vanish(const Doc& object) const;
-  // Whether an update is checked for the rules of metadata once more (see ops/update.cc).
-  virtual bool checks_whole_meta_on_update() const { return false; }
+  // How often an update is checked for the rules of metadata besides the generic check, so that the
+  // same mistake is reported as often as on the real server.
+  enum class MetaChecks : std::uint8_t { ByItself, Changes, ChangesAndWhole };
+  virtual MetaChecks meta_checks_on_update() const { return MetaChecks::Changes; }
   // Whether DELETE answers with the object instead of a Status.
   virtual bool returns_deleted_object() const { return false; }
   // Whether DELETE without a policy orphans dependents instead of deleting them in the background.

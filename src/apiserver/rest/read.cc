@@ -124,11 +124,11 @@ ApiResult<Listing> find(Ops& ops, const Resource& resource, const ListOptions& o
   return listing;
 }
 
-Doc meta_of(const Listing& listing, const Resource& resource) {
+Doc meta_of(const Listing& listing, bool always_continue) {
   Doc metadata = Doc::object();
   metadata.set("resourceVersion", std::to_string(listing.page.revision));
   // lists of custom resources always have the member
-  if (!listing.next.empty() || resource.type == nullptr) metadata.set("continue", listing.next);
+  if (!listing.next.empty() || always_continue) metadata.set("continue", listing.next);
   if (listing.left.has_value()) metadata.set("remainingItemCount", *listing.left);
   return metadata;
 }
@@ -143,7 +143,7 @@ class ListWriter : public std::enable_shared_from_this<ListWriter> {
     Doc head = Doc::object();
     head.set("kind", resource.list_kind).set("apiVersion", resource.api_version());
     listing.page.objects.clear();
-    head.set("metadata", meta_of(listing, resource));
+    head.set("metadata", meta_of(listing, resource.type == nullptr));
     head.append_json(piece_);
     piece_.back() = ',';
     piece_ += R"("items":[)";
@@ -199,7 +199,7 @@ class ListWriter : public std::enable_shared_from_this<ListWriter> {
 ApiResult<Found> find_objects(Ops& ops, const Resource& resource, const ListOptions& options,
                               std::string_view ns) {
   JOGAK_TRY(Listing listing, find(ops, resource, options, ns));
-  Doc metadata = meta_of(listing, resource);
+  Doc metadata = meta_of(listing, resource.type == nullptr);
   return Found{.objects = std::move(listing.page.objects), .metadata = std::move(metadata)};
 }
 
@@ -242,7 +242,9 @@ void RestHandler::list(const ExchangePtr& exchange, const Resource& resource, bo
   for (const store::ObjectPtr& object : listing->page.objects) {
     items.push_back(ops_.in_version(ops_.parse(*object), resource));
   }
-  exchange->answer_list(resource, meta_of(*listing, resource), std::move(items), ops_.loop().now());
+  const bool always_continue =
+      resource.type == nullptr && exchange->form.as == codec::Negotiated::As::Object;
+  exchange->answer_list(resource, meta_of(*listing, always_continue), std::move(items), ops_.loop().now());
 }
 
 void RestHandler::get(const ExchangePtr& exchange, const Resource& resource, bool has_waited) {
