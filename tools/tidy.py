@@ -27,7 +27,9 @@ MAY_INCLUDE = {
     "net": {"base", "net"},
     "apiserver": {"base", "net", "apiserver"},
     "live": {"base", "core", "scale", "kube", "import", "live"},
-    "cli": {"base", "core", "scale", "sim", "kube", "import", "net", "apiserver", "live", "cli"},
+    "cli": {"base", "core", "scale", "sim", "kube", "import", "net", "apiserver", "live",
+            "playground", "cli"},
+    "playground": {"base", "sim", "net", "apiserver", "live", "playground"},
 }
 
 # Libraries that cost seconds to include: these folders, and .cc files alone.
