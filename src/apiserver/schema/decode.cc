@@ -71,8 +71,8 @@ std::string go_type(const Type& type) {
     case Base::Float64: return "float64";
     case Base::Bytes: return "[]uint8";
     case Base::IntOrString: return "int32";
+    case Base::Quantity: return "resource.Quantity";
     case Base::String:
-    case Base::Quantity:
     case Base::Time:
     case Base::MicroTime:
     case Base::Duration:
@@ -107,33 +107,6 @@ bool is_plain_quantity(std::string_view text) {
   // Less than the next larger suffix, whichever family.
   return digits <= 3 && (suffix == "m" || suffix == "k" || suffix == "Ki" || suffix == "Mi" ||
                          suffix == "Gi" || suffix == "Ti" || suffix == "M" || suffix == "G");
-}
-
-// Which of two things is wrong, as ParseQuantity says it.
-std::string_view quantity_problem(std::string_view text) {
-  std::string_view rest = text;
-  const auto skip = [&](std::string_view set) {
-    const std::size_t count = std::min(rest.find_first_not_of(set), rest.size());
-    rest.remove_prefix(count);
-    return count;
-  };
-  if (rest.starts_with('-') || rest.starts_with('+')) rest.remove_prefix(1);
-  const std::size_t points = static_cast<std::size_t>(std::ranges::count(
-      rest.substr(0, std::min(rest.find_first_not_of("0123456789."), rest.size())), '.'));
-  skip("0123456789.");
-  skip("eEinumkKMGTP");
-  if (rest.starts_with('-') || rest.starts_with('+')) rest.remove_prefix(1);
-  skip("0123456789");
-  if (rest.empty() && !text.empty() && points < 2) return "unable to parse quantity's suffix";
-  return "quantities must match the regular expression "
-         "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kSpace = " \t\n\v\f\r";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return "";
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
 class Decoder {
@@ -350,10 +323,9 @@ class Decoder {
     std::string digits;
     if (value.is_number()) digits = value.number_text();
     // Any other kind is read as the text it has in JSON, and never fits.
-    const std::string_view written =
-        value.is_string() ? trimmed(value.as_string()) : std::string_view(digits);
-    const auto amount = api::Amount::parse(written);
-    if (!amount) return refuse(std::string(quantity_problem(written)));
+    const std::string_view written = value.is_string() ? value.as_string() : digits;
+    auto amount = api::Amount::read(written);
+    if (!amount) return refuse(std::move(amount.error().what));
     value = Doc(amount->text());
     return true;
   }
