@@ -19,6 +19,7 @@ int cmd_gen_cluster(Args args);
 int cmd_gen_workload(Args args);
 int cmd_sim_openb(Args args);
 int cmd_sim_run(Args args);
+int cmd_up(Args words);
 int cmd_version(Args args);
 
 // The whole table, for main and for tests.

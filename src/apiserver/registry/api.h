@@ -47,6 +47,14 @@ class Api {
   virtual ApiResult<void> remove(std::string_view resource, std::string_view ns,
                                  std::string_view name, const Doc& options = {}) = 0;
 
+  // What is stored here, custom resources too, in no particular order of importance.
+  struct Table {
+    std::string name;           // for the calls below: "pods", "deployments.apps"
+    std::string api_version, kind;
+    bool is_namespaced = true;
+  };
+  virtual std::vector<Table> tables() const = 0;
+
   // Follows a resource: first an Added for every object there is (during this call's first turn of
   // the loop, in key order), then every change, each in its own turn after the write that made it.
   // `object` is parsed once for all followers and without managedFields; of Deleted it is the last

@@ -215,6 +215,19 @@ ApiResult<void> LocalApi::remove(std::string_view resource, std::string_view ns,
   return {};
 }
 
+std::vector<Api::Table> LocalApi::tables() const {
+  std::vector<Table> tables;
+  for (const auto& resource : ops_.registry().all()) {
+    const bool is_stored = resource->can(Verb::List) && resource->can(Verb::Delete);
+    if (!is_stored || !resource->is_storage_version) continue;
+    tables.push_back({.name = resource->table,
+                      .api_version = resource->api_version(),
+                      .kind = resource->kind,
+                      .is_namespaced = resource->is_namespaced});
+  }
+  return tables;
+}
+
 std::shared_ptr<void> LocalApi::follow(std::string_view resource, Follower follower) {
   return hub_.follow(resource, std::move(follower));
 }

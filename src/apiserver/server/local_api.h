@@ -58,6 +58,7 @@ class LocalApi : public Api {
                        PatchType type, const Doc& patch, std::string_view subresource) override;
   ApiResult<void> remove(std::string_view resource, std::string_view ns, std::string_view name,
                          const Doc& options) override;
+  std::vector<Table> tables() const override;
   std::shared_ptr<void> follow(std::string_view resource, Follower follower) override;
 
  private:

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/controllers/node_controllers.h"
+
+namespace jogak::controllers {
+
+std::vector<std::unique_ptr<Controller>> cluster_controllers(const ControllerContext& context) {
+  std::vector<std::unique_ptr<Controller>> all;
+  all.push_back(node_lifecycle_controller(context));
+  all.push_back(taint_eviction_controller(context));
+  return all;
+}
+
+}  // namespace jogak::controllers

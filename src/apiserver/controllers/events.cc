@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apiserver/controllers/events.h"
+
+#include <fmt/core.h>
+
+#include "apiserver/object/meta.h"
+
+namespace jogak::controllers {
+
+void write_event(api::Api& api, std::string_view component, const Doc& object,
+                 std::string_view type, std::string_view reason, std::string_view message) {
+  const std::string& object_ns = api::namespace_of(object);
+  const std::string ns = object_ns.empty() ? "default" : object_ns;
+  const std::string now = api::format_time(api.now());
+  Doc subject = Doc::object();
+  subject.set("kind", object["kind"])
+      .set("namespace", object_ns)
+      .set("name", api::name_of(object))
+      .set("uid", api::uid_of(object))
+      .set("apiVersion", object["apiVersion"])
+      .set("resourceVersion", api::meta(object)["resourceVersion"]);
+  Doc event = Doc::object();
+  // the name that client-go's recorder gives: the object and the time in hexadecimal
+  event.at("metadata")
+      .set("name", fmt::format("{}.{:x}", api::name_of(object), api.now() * 1000))
+      .set("namespace", ns);
+  event.set("involvedObject", std::move(subject))
+      .set("reason", reason)
+      .set("message", message)
+      .set("source", Doc::object().set("component", component))
+      .set("firstTimestamp", now)
+      .set("lastTimestamp", now)
+      .set("count", 1)
+      .set("type", type)
+      .set("reportingComponent", component);
+  auto made = api.create("events", ns, event);
+  for (int i = 1; !made.has_value() && made.error().code == 409 && i < 16; ++i) {
+    event.at("metadata").set("name", fmt::format("{}.{:x}", api::name_of(object),
+                                                 api.now() * 1000 + i));
+    made = api.create("events", ns, event);
+  }
+}
+
+}  // namespace jogak::controllers

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `jogak up` says when it is ready.
+#pragma once
+
+#include <string>
+
+#include "playground/up.h"
+
+namespace jogak::cli {
+
+std::string up_screen(playground::Up& up, const std::string& kubeconfig, TimeUs start_time);
+
+}  // namespace jogak::cli
