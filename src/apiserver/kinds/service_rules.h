@@ -40,6 +40,8 @@ void validate_service(const Doc& service, const Doc& old, FieldErrors& errors);
 void validate_balancer_class(const Doc& service, FieldErrors& errors);
 void validate_service_change(const Doc& service, const Doc& old, FieldErrors& errors);
 void validate_balancer_status(const Doc& service, const Doc& old, FieldErrors& errors);
+// The handler of services/NAME/proxy.
+ApiResult<Answer> refuse_service_proxy(Ops& ops, Call& call);
 void warn_about_service(const Doc& service, std::vector<std::string>& warnings);
 
 }  // namespace jogak::api

@@ -150,6 +150,21 @@ class ServiceStrategy : public StatusStrategy {
   IpRange range_;
 };
 
+void add_proxy(Resource& services) {
+  std::uint16_t verbs = 0;
+  for (const Verb verb : {Verb::Create, Verb::Delete, Verb::Get, Verb::Patch, Verb::Update}) {
+    verbs = static_cast<std::uint16_t>(verbs | static_cast<std::uint16_t>(verb));
+  }
+  services.subresources.insert(services.subresources.begin(), {.name = "proxy",
+                                                               .group = "",
+                                                               .version = "v1",
+                                                               .kind = "ServiceProxyOptions",
+                                                               .verbs = verbs,
+                                                               .type = nullptr,
+                                                               .handler = refuse_service_proxy,
+                                                               .projection = {}});
+}
+
 }  // namespace
 
 void validate_balancer_status(const Doc& service, const Doc& old, FieldErrors& errors) {
@@ -256,13 +271,15 @@ void add_service_kinds(Registry& registry, const KindOptions& options) {
                                        replication_controller_strategy(options));
   add_scale(controllers);
   registry.add(std::move(controllers));
-  registry.add(make_resource({.group = "",
-                              .version = "v1",
-                              .plural = "services",
-                              .singular = "service",
-                              .kind = "Service",
-                              .short_names = {"svc"}},
-                             service_strategy(options)));
+  Resource services = make_resource({.group = "",
+                                     .version = "v1",
+                                     .plural = "services",
+                                     .singular = "service",
+                                     .kind = "Service",
+                                     .short_names = {"svc"}},
+                                    service_strategy(options));
+  add_proxy(services);
+  registry.add(std::move(services));
   registry.add(make_resource({.group = "discovery.k8s.io",
                               .version = "v1",
                               .plural = "endpointslices",
