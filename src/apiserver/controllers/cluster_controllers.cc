@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/controllers/node_controllers.h"
+#include "apiserver/controllers/object_controllers.h"
 
 namespace jogak::controllers {
 
@@ -7,6 +8,10 @@ std::vector<std::unique_ptr<Controller>> cluster_controllers(const ControllerCon
   std::vector<std::unique_ptr<Controller>> all;
   all.push_back(node_lifecycle_controller(context));
   all.push_back(taint_eviction_controller(context));
+  all.push_back(garbage_collector(context));
+  all.push_back(namespace_controller(context));
+  all.push_back(namespace_contents_controller(context));
+  all.push_back(pod_gc_controller(context));
   return all;
 }
 

@@ -107,6 +107,10 @@ class TaintEviction : public Controller {
                 "Marking for deletion Pod " + api::namespace_of(pod) + "/" + api::name_of(pod));
     api::set_condition(pod, "DisruptionTarget", "True", "DeletionByTaintManager",
                        "Taint manager: deleting due to NoExecute taint", api_->now());
+    for (Doc& condition : pod.at("status", "conditions").items()) {
+      if (condition["type"].as_string() != "DisruptionTarget") continue;
+      condition.set("observedGeneration", api::meta(pod)["generation"]);
+    }
     const std::string ns = api::namespace_of(pod);
     const std::string name = api::name_of(pod);
     const std::string uid = api::uid_of(pod);
