@@ -88,17 +88,14 @@ class DeploymentStrategy : public TemplateStrategy {
     warn_on_update(object, old, errors, context);
   }
 
-  // The one kind whose status update leaves the labels alone. Annotations stay too: they would
-  // raise the generation, which no status update does.
+  // The one kind whose status update leaves the labels alone.
   void prepare_subresource_update(std::string_view subresource, Doc& object, const Doc& old,
                                   WriteContext& context) const override {
     TemplateStrategy::prepare_subresource_update(subresource, object, old, context);
-    for (const std::string_view key : {"labels", "annotations"}) {
-      if (const Doc* kept = meta(old).find(key)) {
-        object.at("metadata").set(key, *kept);
-      } else {
-        object.at("metadata").erase(key);
-      }
+    if (const Doc* labels = meta(old).find("labels")) {
+      object.at("metadata").set("labels", *labels);
+    } else {
+      object.at("metadata").erase("labels");
     }
   }
 

@@ -179,10 +179,13 @@ TEST(Deployment, StatusUpdateLeavesSpecAndLabels) {
   WorkloadBench bench;
   ASSERT_TRUE(bench.create(deployment()).has_value());
   const auto changed = bench.edit(
-      deployment(), {"spec/replicas=7", "metadata/labels/a=b", "status/replicas=1"}, "status");
+      deployment(),
+      {"spec/replicas=7", "metadata/labels/a=b", "metadata/annotations/c=d", "status/replicas=1"},
+      "status");
   ASSERT_TRUE(changed.has_value());
   EXPECT_EQ((*changed)["spec"]["replicas"], Doc(1));
   EXPECT_FALSE(meta(*changed).has("labels"));
+  EXPECT_EQ(meta(*changed)["annotations"]["c"], Doc("d"));
   EXPECT_EQ((*changed)["status"]["replicas"], Doc(1));
   EXPECT_EQ(meta(*changed)["generation"], Doc(1));
 }

@@ -165,6 +165,11 @@ class JobStrategy : public TemplateStrategy {
   }
 
   bool orphans_by_default() const override { return true; }
+  std::string_view deletion_warning() const override {
+    return "child pods are preserved by default when jobs are deleted; set "
+           "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to "
+           "suppress this warning";
+  }
 };
 
 }  // namespace

@@ -304,6 +304,12 @@ TEST(Job, HugeIndexedOnesAreWarnedAbout) {
   EXPECT_TRUE(bench.warnings()[0].starts_with("spec: In Indexed Jobs"));
 }
 
+TEST(Job, ADeletionWithoutPolicyIsWarnedAbout) {
+  const WorkloadBench bench;
+  EXPECT_TRUE(bench.resource_of(job()).strategy->deletion_warning().starts_with(
+      "child pods are preserved by default"));
+}
+
 TEST(Job, IsFoundByItsSuccesses) {
   WorkloadBench bench;
   const auto made = bench.create(job());

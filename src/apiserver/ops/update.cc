@@ -134,7 +134,9 @@ ApiResult<Ops::Updated> Ops::replace(WriteRequest& request, const Change& change
   } else {
     resource.strategy->prepare_subresource_update(request.subresource, object, old, context);
   }
-  if (resource.strategy->tracks_generation() && resource.strategy->spec_changed(object, old)) {
+  // a status never counts as a wish, whatever else came with it
+  if (request.subresource != "status" && resource.strategy->tracks_generation() &&
+      resource.strategy->spec_changed(object, old)) {
     object.at("metadata").set("generation", meta(old)["generation"].as_int() + 1);
   }
   const FieldErrors errors = check_update(request, object, old, context);

@@ -111,6 +111,8 @@ class Strategy {
   virtual bool returns_deleted_object() const { return false; }
   // Whether DELETE without a policy orphans dependents instead of deleting them in the background.
   virtual bool orphans_by_default() const { return false; }
+  // What a client hears whose DELETE names no policy, "" for nothing.
+  virtual std::string_view deletion_warning() const { return {}; }
   // Between versions that share a table (autoscaling v1 and v2, the two event groups): from the
   // storage version to this one and back. The default changes nothing but apiVersion.
   virtual Doc from_storage(Doc object) const { return object; }

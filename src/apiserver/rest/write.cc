@@ -274,10 +274,25 @@ ApiResult<void> RestHandler::patch(const ExchangePtr& exchange, const Resource& 
   return {};
 }
 
+namespace {
+
+void warn_about_deletion(Exchange& exchange, const Resource& resource,
+                         const DeleteRequest& request) {
+  const std::string_view warning = resource.strategy->deletion_warning();
+  if (warning.empty() || request.orphan_dependents.has_value() ||
+      !request.options.propagation_policy.empty()) {
+    return;
+  }
+  exchange.warnings.emplace_back(warning);
+}
+
+}  // namespace
+
 ApiResult<void> RestHandler::remove(const ExchangePtr& exchange, const Resource& resource) {
   JOGAK_TRY(const Doc body, decode_delete_options(exchange->request,
                                                   expected_of(resource, nullptr, ops_.registry())));
   JOGAK_TRY(const DeleteRequest request, read_delete_options(exchange->info, body));
+  warn_about_deletion(*exchange, resource, request);
   WriteRequest write = write_request(*exchange, resource, {.is_dry_run = request.is_dry_run,
                                                            .manager = {},
                                                            .validation = FieldValidation::Warn,
@@ -305,6 +320,7 @@ ApiResult<void> RestHandler::remove_collection(const ExchangePtr& exchange,
   JOGAK_TRY(const Doc body, decode_delete_options(exchange->request,
                                                   expected_of(resource, nullptr, ops_.registry())));
   JOGAK_TRY(const DeleteRequest request, read_delete_options(exchange->info, body));
+  warn_about_deletion(*exchange, resource, request);
   JOGAK_TRY(const ListOptions options, read_list_options(exchange->info, resource, false));
   JOGAK_TRY(Found found, find_objects(ops_, resource, options, exchange->info.ns));
   std::vector<Doc> items;
