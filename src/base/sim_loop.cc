@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What is due moves to the queue of tasks in one go, so that a moment's timers keep their order.
 #include "base/sim_loop.h"
 
 #include <algorithm>

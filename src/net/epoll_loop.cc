@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The steady clock is the one that counts while the machine sleeps, moved to UTC once.
 #include "net/epoll_loop.h"
 
 #include <sys/epoll.h>

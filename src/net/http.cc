@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What http.h declares that is more than a shape.
 #include "net/http.h"
 
 #include "net/http_text.h"

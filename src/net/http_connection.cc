@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Requests are read one at a time: what comes behind one waits until its answer is whole, which
+// keeps answers in order whatever the handlers do. http_connection.h has the picture.
 #include "net/http_connection.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// ASCII by hand: the C library's functions depend on the language of the process.
 #include "net/http_text.h"
 
 #include <algorithm>

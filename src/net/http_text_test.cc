@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Names, lists of tokens, phrases and dates.
 #include "net/http_text.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The casts between sockaddr types stay in this file.
 #include "net/listen_socket.h"
 
 #include <arpa/inet.h>

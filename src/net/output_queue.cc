@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Which bytes are copied and which are kept is a matter of size alone: many small pieces cost more
+// system calls than their copies cost time.
 #include "net/output_queue.h"
 
 #include <utility>

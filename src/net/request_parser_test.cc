@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Requests in pieces, their limits, and what is refused.
 #include "net/request_parser.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The plain kind; the other one is in tls.cc.
 #include "net/stream.h"
 
 #include <sys/socket.h>

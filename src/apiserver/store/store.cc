@@ -118,8 +118,6 @@ struct Store::Impl {
   Loop& loop;
   StoreOptions options;
   Revision revision = 1;
-  // No table knows what was before: 1, or the revision that a journal restored.
-  Revision first = 1;
   std::vector<std::unique_ptr<Table>> tables;
   std::map<std::string, TableId, std::less<>> ids;
   std::unordered_map<WatchId, Watcher*> watches;
@@ -197,7 +195,7 @@ TableId Store::table(std::string_view name) {
   const auto id = static_cast<TableId>(impl_->tables.size());
   auto table = std::make_unique<Table>();
   table->name = name;
-  table->oldest = std::max(impl_->first, impl_->revision);
+  table->oldest = impl_->revision;
   impl_->tables.push_back(std::move(table));
   impl_->ids.emplace(name, id);
   return id;
@@ -327,7 +325,6 @@ void Store::compact(Revision through) {
     }
     table->oldest = std::max(table->oldest, through);
   }
-  impl_->first = std::max(impl_->first, through);
 }
 
 Revision Store::oldest(TableId table) const { return impl_->at(table).oldest; }
@@ -345,8 +342,7 @@ void Store::restore(TableId table_id, Object object) {
 
 void Store::restore_revision(Revision revision) {
   impl_->revision = std::max(impl_->revision, revision);
-  impl_->first = impl_->revision;
-  for (const auto& table : impl_->tables) table->oldest = impl_->first;
+  for (const auto& table : impl_->tables) table->oldest = impl_->revision;
 }
 
 }  // namespace jogak::store

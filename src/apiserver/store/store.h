@@ -67,8 +67,8 @@ class Store {
   explicit Store(Loop& loop, StoreOptions options = {});
   ~Store();
 
-  // The table of that name ("pods", "deployments.apps"), made when it is new: nothing is known of it
-  // before the present revision.
+  // The table of that name ("pods", "deployments.apps"), made when it is new: nothing is known of
+  // it before the present revision.
   TableId table(std::string_view name);
 
   // Of the latest change; 1 in a fresh store.

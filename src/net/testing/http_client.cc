@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One socket, blocking, with the system's timeouts.
 #include "net/testing/http_client.h"
 
 #include <arpa/inet.h>
