@@ -113,8 +113,7 @@ std::string make_token(const Call& call, const Doc& account, const Doc& audience
   const std::int64_t issued = now / kSecondInUs;
   Doc owner = Doc::object();
   owner.set("namespace", call.ns);
-  owner.set("serviceaccount",
-            Doc::object().set("name", call.name).set("uid", uid_of(account)));
+  owner.set("serviceaccount", Doc::object().set("name", call.name).set("uid", uid_of(account)));
   if (!bound.is_null()) {
     std::string member = bound["kind"].as_string();
     if (!member.empty()) member[0] = static_cast<char>(member[0] - 'A' + 'a');

@@ -36,8 +36,10 @@ class Token : public testing::Test {
  protected:
   Token() {
     EXPECT_TRUE(bench_.create(account()).has_value());
-    EXPECT_TRUE(bench_.create(json(R"({"apiVersion": "v1", "kind": "Secret",
-                                       "metadata": {"name": "s"}})")).has_value());
+    EXPECT_TRUE(bench_
+                    .create(json(R"({"apiVersion": "v1", "kind": "Secret",
+                                       "metadata": {"name": "s"}})"))
+                    .has_value());
   }
   ApiResult<Answer> ask(std::string_view body, std::string name = "a") {
     Call call;
@@ -67,8 +69,7 @@ TEST_F(Token, IsAJsonWebToken) {
   EXPECT_EQ(body["spec"],
             json(R"({"audiences": ["x"], "expirationSeconds": 3600, "boundObjectRef": null})"));
   const TimeUs now = bench_.ops().loop().now();
-  EXPECT_EQ(body.get("status", "expirationTimestamp"),
-            Doc(format_time(now + 3600 * kSecondInUs)));
+  EXPECT_EQ(body.get("status", "expirationTimestamp"), Doc(format_time(now + 3600 * kSecondInUs)));
 
   const std::string& token = body.get("status", "token").as_string();
   const std::size_t first = token.find('.');
@@ -87,8 +88,7 @@ TEST_F(Token, HasDefaults) {
   const auto answer = ask(R"({"spec": {}})");
   ASSERT_TRUE(answer.has_value());
   EXPECT_EQ(answer->body.get("spec", "expirationSeconds"), Doc(3600));
-  EXPECT_EQ(answer->body.get("spec", "audiences"),
-            json(R"(["https://kubernetes.default.svc"])"));
+  EXPECT_EQ(answer->body.get("spec", "audiences"), json(R"(["https://kubernetes.default.svc"])"));
 }
 
 TEST_F(Token, IsRefused) {

@@ -69,8 +69,8 @@ std::optional<std::string> base64_decode(std::string_view text) {
 
 std::size_t base64_size(std::string_view text) {
   const auto padding = static_cast<std::size_t>(std::ranges::count(text, '='));
-  const auto breaks = static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return c == '\n' || c == '\r'; }));
+  const auto breaks = static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return c == '\n' || c == '\r'; }));
   const std::size_t whole = (text.size() - breaks) / 4 * 3;
   return whole - std::min(padding, whole);
 }

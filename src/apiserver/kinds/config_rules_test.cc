@@ -10,9 +10,14 @@ namespace jogak::api {
 namespace {
 
 TEST(Base64, BothWays) {
-  for (const auto& [plain, text] : std::vector<std::pair<std::string, std::string>>{
-           {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"text", "dGV4dA=="},
-           {std::string("\0\1\2", 3), "AAEC"}, {"\xff\xfe", "//4="}}) {
+  for (const auto& [plain, text] :
+       std::vector<std::pair<std::string, std::string>>{{"", ""},
+                                                        {"f", "Zg=="},
+                                                        {"fo", "Zm8="},
+                                                        {"foo", "Zm9v"},
+                                                        {"text", "dGV4dA=="},
+                                                        {std::string("\0\1\2", 3), "AAEC"},
+                                                        {"\xff\xfe", "//4="}}) {
     EXPECT_EQ(base64_encode(plain), text);
     EXPECT_EQ(base64_decode(text), plain);
     EXPECT_EQ(base64_size(text), plain.size());
@@ -84,17 +89,21 @@ TEST(Secret, EachTypeDemandsItsKeys) {
        {"tls", {type + "tls"}, "Required data[tls.crt], Required data[tls.key]"},
        {"half tls", {type + "tls", R"(data={"tls.crt": ""})"}, "Required data[tls.key]"},
        {"docker", {type + "dockerconfigjson"}, "Required data[.dockerconfigjson]"},
-       {"docker text", {type + "dockerconfigjson", R"(data={".dockerconfigjson": "eA=="})"},
+       {"docker text",
+        {type + "dockerconfigjson", R"(data={".dockerconfigjson": "eA=="})"},
         "Invalid data[.dockerconfigjson]"},
-       {"docker list", {type + "dockerconfigjson", R"(data={".dockerconfigjson": "W10="})"},
+       {"docker list",
+        {type + "dockerconfigjson", R"(data={".dockerconfigjson": "W10="})"},
         "Invalid data[.dockerconfigjson]"},
        {"docker right", {type + "dockerconfigjson", R"(data={".dockerconfigjson": "e30="})"}},
        {"old docker", {type + "dockercfg"}, "Required data[.dockercfg]"},
        {"basic", {type + "basic-auth"}, "Required data[username], Required data[password]"},
        {"basic, one is enough", {type + "basic-auth", R"(data={"username": ""})"}},
-       {"ssh", {type + "ssh-auth", R"(data={"ssh-privatekey": ""})"},
+       {"ssh",
+        {type + "ssh-auth", R"(data={"ssh-privatekey": ""})"},
         "Required data[ssh-privatekey]"},
-       {"account", {type + "service-account-token"},
+       {"account",
+        {type + "service-account-token"},
         "Required metadata.annotations[kubernetes.io/service-account.name]"}});
 }
 
@@ -111,8 +120,7 @@ TEST(Secret, ChangesAreRefused) {
 TEST(Secret, WarnsOfAKeyPairThatIsNone) {
   WorkloadBench bench;
   const auto pair = [](std::string_view certificate, std::string_view key) {
-    return with(secret(), {"type=kubernetes.io/tls",
-                           "data/tls.crt=" + base64_encode(certificate),
+    return with(secret(), {"type=kubernetes.io/tls", "data/tls.crt=" + base64_encode(certificate),
                            "data/tls.key=" + base64_encode(key)});
   };
   const std::string certificate = "-----BEGIN CERTIFICATE-----";
@@ -122,9 +130,9 @@ TEST(Secret, WarnsOfAKeyPairThatIsNone) {
   ASSERT_TRUE(bench.create(with(pair(certificate, ""), {"metadata/name=t"})).has_value());
   ASSERT_EQ(bench.warnings().size(), 1U);
   EXPECT_TRUE(bench.warnings()[0].contains("key"));
-  ASSERT_TRUE(bench.create(with(pair(certificate, "-----BEGIN RSA PRIVATE KEY-----"),
-                                {"metadata/name=u"}))
-                  .has_value());
+  ASSERT_TRUE(
+      bench.create(with(pair(certificate, "-----BEGIN RSA PRIVATE KEY-----"), {"metadata/name=u"}))
+          .has_value());
   EXPECT_TRUE(bench.warnings().empty());
 }
 

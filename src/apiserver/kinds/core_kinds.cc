@@ -2,7 +2,6 @@
 //
 // The core kinds: names, scopes, short names and subresources, as the real server's discovery shows
 // them.
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,206 +14,163 @@ namespace jogak::api {
 
 namespace {
 
-enum class Where : std::uint8_t { Namespaced, Cluster };
+enum class Scope : std::uint8_t { Namespaced, Cluster };
 enum class Status : std::uint8_t { None, Has };
+using enum Scope;
+
+// `types` is where the schema keeps the types of the group.
+struct Group {
+  std::string_view name, version, types;
+};
+constexpr Group kCore{"", "v1", "core.v1"};
+constexpr Group kEvents{"events.k8s.io", "v1", "events.v1"};
+constexpr Group kCoordination{"coordination.k8s.io", "v1", "coordination.v1"};
+constexpr Group kNode{"node.k8s.io", "v1", "node.v1"};
+constexpr Group kRbac{"rbac.authorization.k8s.io", "v1", "rbac.v1"};
+constexpr Group kResource{"resource.k8s.io", "v1", "resource.v1"};
+constexpr Group kScheduling{"scheduling.k8s.io", "v1", "scheduling.v1"};
+constexpr Group kSchedulingAlpha{"scheduling.k8s.io", "v1alpha2", "scheduling.v1alpha2"};
+constexpr Group kStorage{"storage.k8s.io", "v1", "storage.v1"};
 
 struct Kind {
-  std::string_view group, version, plural, singular, kind;
-  std::string_view type;  // of the schema
-  Where where = Where::Namespaced;
+  Group group;
+  std::string_view plural, kind, short_name;
+  Scope scope;
+  Status status;
   StrategyPtr strategy;
-  Status status = Status::None;
-  std::vector<std::string> short_names;
 };
 
-constexpr std::uint16_t kSubresourceVerbs = static_cast<std::uint16_t>(Verb::Get) |
-                                            static_cast<std::uint16_t>(Verb::Update) |
-                                            static_cast<std::uint16_t>(Verb::Patch);
+constexpr auto kNone = Status::None;
+constexpr auto kHas = Status::Has;
+
+std::vector<Kind> kinds() {
+  return {
+      {kCore, "configmaps", "ConfigMap", "cm", Namespaced, kNone, config_map_strategy()},
+      {kCore, "events", "Event", "ev", Namespaced, kNone, core_event_strategy()},
+      {kCore, "limitranges", "LimitRange", "limits", Namespaced, kNone, limit_range_strategy()},
+      {kCore, "nodes", "Node", "no", Cluster, kHas, node_strategy()},
+      {kCore, "persistentvolumeclaims", "PersistentVolumeClaim", "pvc", Namespaced, kHas,
+       claim_strategy()},
+      {kCore, "persistentvolumes", "PersistentVolume", "pv", Cluster, kHas, volume_strategy()},
+      {kCore, "resourcequotas", "ResourceQuota", "quota", Namespaced, kHas, quota_strategy()},
+      {kCore, "secrets", "Secret", "", Namespaced, kNone, secret_strategy()},
+      {kRbac, "clusterrolebindings", "ClusterRoleBinding", "", Cluster, kNone,
+       role_binding_strategy(false)},
+      {kRbac, "clusterroles", "ClusterRole", "", Cluster, kNone, role_strategy(false)},
+      {kRbac, "rolebindings", "RoleBinding", "", Namespaced, kNone, role_binding_strategy(true)},
+      {kRbac, "roles", "Role", "", Namespaced, kNone, role_strategy(true)},
+      {kStorage, "csidrivers", "CSIDriver", "", Cluster, kNone, csi_driver_strategy()},
+      {kStorage, "csinodes", "CSINode", "", Cluster, kNone, csi_node_strategy()},
+      {kStorage, "csistoragecapacities", "CSIStorageCapacity", "", Namespaced, kNone,
+       csi_capacity_strategy()},
+      {kStorage, "storageclasses", "StorageClass", "sc", Cluster, kNone, storage_class_strategy()},
+      {kStorage, "volumeattachments", "VolumeAttachment", "", Cluster, kHas, attachment_strategy()},
+      {kScheduling, "priorityclasses", "PriorityClass", "pc", Cluster, kNone,
+       priority_class_strategy()},
+      {kCoordination, "leases", "Lease", "", Namespaced, kNone, lease_strategy()},
+      {kNode, "runtimeclasses", "RuntimeClass", "", Cluster, kNone, runtime_class_strategy()},
+      {kResource, "deviceclasses", "DeviceClass", "", Cluster, kNone, device_class_strategy()},
+      {kResource, "resourceclaims", "ResourceClaim", "", Namespaced, kHas,
+       resource_claim_strategy()},
+      {kResource, "resourceclaimtemplates", "ResourceClaimTemplate", "", Namespaced, kNone,
+       resource_claim_template_strategy()},
+      {kResource, "resourceslices", "ResourceSlice", "", Cluster, kNone, resource_slice_strategy()},
+  };
+}
+
+std::vector<Kind> pod_group_kinds() {
+  return {
+      {kSchedulingAlpha, "podgroups", "PodGroup", "", Namespaced, kHas, pod_group_strategy()},
+      {kSchedulingAlpha, "workloads", "Workload", "", Namespaced, kNone, workload_strategy()},
+  };
+}
+
+Subresource subresource(std::string name, const Resource& resource, std::uint16_t verbs) {
+  Subresource made;
+  made.name = std::move(name);
+  made.group = resource.group;
+  made.version = resource.version;
+  made.kind = resource.kind;
+  made.verbs = verbs;
+  made.type = resource.type;
+  return made;
+}
+
+constexpr std::uint16_t verbs_of(std::initializer_list<Verb> verbs) {
+  unsigned bits = 0;
+  for (const Verb verb : verbs) bits |= static_cast<unsigned>(verb);
+  return static_cast<std::uint16_t>(bits);
+}
 
 Resource make_resource(const Kind& kind) {
+  const auto& [group, version, types] = kind.group;
   Resource resource;
-  resource.group = kind.group;
-  resource.version = kind.version;
+  resource.group = group;
+  resource.version = version;
   resource.plural = kind.plural;
-  resource.singular = kind.singular;
+  for (const char c : kind.kind) {
+    resource.singular += static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  }
   resource.kind = kind.kind;
   resource.list_kind = std::string(kind.kind) + "List";
-  resource.is_namespaced = kind.where == Where::Namespaced;
-  resource.short_names = kind.short_names;
-  resource.type = &schema::get(kind.type);
+  resource.is_namespaced = kind.scope == Namespaced;
+  if (!kind.short_name.empty()) resource.short_names.emplace_back(kind.short_name);
+  resource.type = &schema::get(std::string(types) + "." + std::string(kind.kind));
   resource.strategy = kind.strategy;
-  resource.table = std::string(kind.plural);
-  if (!kind.group.empty()) resource.table += "." + std::string(kind.group);
-  if (kind.status == Status::Has) {
-    resource.subresources.push_back({.name = "status",
-                                     .group = resource.group,
-                                     .version = resource.version,
-                                     .kind = resource.kind,
-                                     .verbs = kSubresourceVerbs,
-                                     .type = resource.type,
-                                     .handler = {},
-                                     .projection = nullptr});
+  resource.table = resource.name().qualified();
+  if (kind.status == kHas) {
+    resource.subresources.push_back(
+        subresource("status", resource, verbs_of({Verb::Get, Verb::Update, Verb::Patch})));
   }
   return resource;
 }
 
-std::uint16_t without(Verb verb) {
-  return static_cast<std::uint16_t>(kAllVerbs & ~static_cast<std::uint16_t>(verb));
-}
-
 Resource namespaces() {
-  Resource resource = make_resource({"", "v1", "namespaces", "namespace", "Namespace",
-                                     "core.v1.Namespace", Where::Cluster, namespace_strategy(),
-                                     Status::Has, {"ns"}});
-  resource.verbs = without(Verb::DeleteCollection);
+  Resource resource =
+      make_resource({kCore, "namespaces", "Namespace", "ns", Cluster, kHas, namespace_strategy()});
+  resource.verbs &= static_cast<std::uint16_t>(~verbs_of({Verb::DeleteCollection}));
   resource.subresources.insert(resource.subresources.begin(),
-                               {.name = "finalize",
-                                .group = "",
-                                .version = "v1",
-                                .kind = "Namespace",
-                                .verbs = static_cast<std::uint16_t>(Verb::Update),
-                                .type = resource.type,
-                                .handler = {},
-                                .projection = nullptr});
+                               subresource("finalize", resource, verbs_of({Verb::Update})));
   return resource;
 }
 
 Resource service_accounts() {
-  Resource resource = make_resource({"", "v1", "serviceaccounts", "serviceaccount",
-                                     "ServiceAccount", "core.v1.ServiceAccount",
-                                     Where::Namespaced, service_account_strategy(), Status::None,
-                                     {"sa"}});
-  resource.subresources.push_back({.name = "token",
-                                   .group = "authentication.k8s.io",
-                                   .version = "v1",
-                                   .kind = "TokenRequest",
-                                   .verbs = static_cast<std::uint16_t>(Verb::Create),
-                                   .type = &schema::get("authentication.v1.TokenRequest"),
-                                   .handler = token_handler(),
-                                   .projection = nullptr});
+  Resource resource = make_resource({kCore, "serviceaccounts", "ServiceAccount", "sa", Namespaced,
+                                     kNone, service_account_strategy()});
+  Subresource token = subresource("token", resource, verbs_of({Verb::Create}));
+  token.group = "authentication.k8s.io";
+  token.kind = "TokenRequest";
+  token.type = &schema::get("authentication.v1.TokenRequest");
+  token.handler = token_handler();
+  resource.subresources.push_back(std::move(token));
   return resource;
 }
 
 // Kept for clients that ask; nothing is ever stored there.
 Resource component_statuses() {
-  Resource resource = make_resource({"", "v1", "componentstatuses", "componentstatus",
-                                     "ComponentStatus", "core.v1.ComponentStatus", Where::Cluster,
-                                     std::make_shared<Strategy>(), Status::None, {"cs"}});
-  resource.verbs = static_cast<std::uint16_t>(static_cast<std::uint16_t>(Verb::Get) |
-                                              static_cast<std::uint16_t>(Verb::List));
+  Resource resource = make_resource({kCore, "componentstatuses", "ComponentStatus", "cs", Cluster,
+                                     kNone, std::make_shared<Strategy>()});
+  resource.verbs = verbs_of({Verb::Get, Verb::List});
   return resource;
 }
 
 // events.k8s.io shares the table of v1, which is what is stored.
 Resource new_events() {
   Resource resource =
-      make_resource({"events.k8s.io", "v1", "events", "event", "Event", "events.v1.Event",
-                     Where::Namespaced, new_event_strategy(), Status::None, {"ev"}});
+      make_resource({kEvents, "events", "Event", "ev", Namespaced, kNone, new_event_strategy()});
   resource.table = "events";
   resource.is_storage_version = false;
   return resource;
-}
-
-using enum Where;
-
-std::vector<Kind> core_group() {
-  return {
-      {"", "v1", "configmaps", "configmap", "ConfigMap", "core.v1.ConfigMap", Namespaced,
-       config_map_strategy(), Status::None, {"cm"}},
-      {"", "v1", "events", "event", "Event", "core.v1.Event", Namespaced, core_event_strategy(),
-       Status::None, {"ev"}},
-      {"", "v1", "limitranges", "limitrange", "LimitRange", "core.v1.LimitRange", Namespaced,
-       limit_range_strategy(), Status::None, {"limits"}},
-      {"", "v1", "nodes", "node", "Node", "core.v1.Node", Cluster, node_strategy(), Status::Has,
-       {"no"}},
-      {"", "v1", "persistentvolumeclaims", "persistentvolumeclaim", "PersistentVolumeClaim",
-       "core.v1.PersistentVolumeClaim", Namespaced, claim_strategy(), Status::Has, {"pvc"}},
-      {"", "v1", "persistentvolumes", "persistentvolume", "PersistentVolume",
-       "core.v1.PersistentVolume", Cluster, volume_strategy(), Status::Has, {"pv"}},
-      {"", "v1", "resourcequotas", "resourcequota", "ResourceQuota", "core.v1.ResourceQuota",
-       Namespaced, quota_strategy(), Status::Has, {"quota"}},
-      {"", "v1", "secrets", "secret", "Secret", "core.v1.Secret", Namespaced, secret_strategy(),
-       Status::None, {}},
-  };
-}
-
-std::vector<Kind> rbac_group() {
-  constexpr std::string_view kGroup = "rbac.authorization.k8s.io";
-  return {
-      {kGroup, "v1", "clusterrolebindings", "clusterrolebinding", "ClusterRoleBinding",
-       "rbac.v1.ClusterRoleBinding", Cluster, role_binding_strategy(false), Status::None, {}},
-      {kGroup, "v1", "clusterroles", "clusterrole", "ClusterRole", "rbac.v1.ClusterRole", Cluster,
-       role_strategy(false), Status::None, {}},
-      {kGroup, "v1", "rolebindings", "rolebinding", "RoleBinding", "rbac.v1.RoleBinding",
-       Namespaced, role_binding_strategy(true), Status::None, {}},
-      {kGroup, "v1", "roles", "role", "Role", "rbac.v1.Role", Namespaced, role_strategy(true),
-       Status::None, {}},
-  };
-}
-
-std::vector<Kind> storage_group() {
-  constexpr std::string_view kGroup = "storage.k8s.io";
-  return {
-      {kGroup, "v1", "csidrivers", "csidriver", "CSIDriver", "storage.v1.CSIDriver", Cluster,
-       csi_driver_strategy(), Status::None, {}},
-      {kGroup, "v1", "csinodes", "csinode", "CSINode", "storage.v1.CSINode", Cluster,
-       csi_node_strategy(), Status::None, {}},
-      {kGroup, "v1", "csistoragecapacities", "csistoragecapacity", "CSIStorageCapacity",
-       "storage.v1.CSIStorageCapacity", Namespaced, csi_capacity_strategy(), Status::None, {}},
-      {kGroup, "v1", "storageclasses", "storageclass", "StorageClass", "storage.v1.StorageClass",
-       Cluster, storage_class_strategy(), Status::None, {"sc"}},
-      {kGroup, "v1", "volumeattachments", "volumeattachment", "VolumeAttachment",
-       "storage.v1.VolumeAttachment", Cluster, attachment_strategy(), Status::Has, {}},
-  };
-}
-
-std::vector<Kind> resource_group() {
-  constexpr std::string_view kGroup = "resource.k8s.io";
-  return {
-      {kGroup, "v1", "deviceclasses", "deviceclass", "DeviceClass", "resource.v1.DeviceClass",
-       Cluster, device_class_strategy(), Status::None, {}},
-      {kGroup, "v1", "resourceclaims", "resourceclaim", "ResourceClaim",
-       "resource.v1.ResourceClaim", Namespaced, resource_claim_strategy(), Status::Has, {}},
-      {kGroup, "v1", "resourceclaimtemplates", "resourceclaimtemplate", "ResourceClaimTemplate",
-       "resource.v1.ResourceClaimTemplate", Namespaced, resource_claim_template_strategy(),
-       Status::None, {}},
-      {kGroup, "v1", "resourceslices", "resourceslice", "ResourceSlice",
-       "resource.v1.ResourceSlice", Cluster, resource_slice_strategy(), Status::None, {}},
-  };
-}
-
-std::vector<Kind> small_groups() {
-  return {
-      {"scheduling.k8s.io", "v1", "priorityclasses", "priorityclass", "PriorityClass",
-       "scheduling.v1.PriorityClass", Cluster, priority_class_strategy(), Status::None, {"pc"}},
-      {"coordination.k8s.io", "v1", "leases", "lease", "Lease", "coordination.v1.Lease",
-       Namespaced, lease_strategy(), Status::None, {}},
-      {"node.k8s.io", "v1", "runtimeclasses", "runtimeclass", "RuntimeClass",
-       "node.v1.RuntimeClass", Cluster, runtime_class_strategy(), Status::None, {}},
-  };
-}
-
-std::vector<Kind> pod_group_kinds() {
-  constexpr std::string_view kGroup = "scheduling.k8s.io";
-  return {
-      {kGroup, "v1alpha2", "podgroups", "podgroup", "PodGroup", "scheduling.v1alpha2.PodGroup",
-       Namespaced, pod_group_strategy(), Status::Has, {}},
-      {kGroup, "v1alpha2", "workloads", "workload", "Workload", "scheduling.v1alpha2.Workload",
-       Namespaced, workload_strategy(), Status::None, {}},
-  };
 }
 
 }  // namespace
 
 void add_core_kinds(Registry& registry, const KindOptions& options) {
   registry.add(component_statuses());
-  for (const Kind& kind : core_group()) registry.add(make_resource(kind));
   registry.add(namespaces());
   registry.add(service_accounts());
   registry.add(new_events());
-  for (const auto& group : {rbac_group(), storage_group(), small_groups(), resource_group()}) {
-    for (const Kind& kind : group) registry.add(make_resource(kind));
-  }
+  for (const Kind& kind : kinds()) registry.add(make_resource(kind));
   if (!options.has_pod_groups) return;
   for (const Kind& kind : pod_group_kinds()) registry.add(make_resource(kind));
 }

@@ -24,12 +24,18 @@ constexpr std::size_t kDriverNameMax = 63;
 
 bool is_zero(const Doc& value) {
   switch (value.kind()) {
-    case Doc::Kind::Null: return true;
-    case Doc::Kind::Bool: return !value.as_bool();
-    case Doc::Kind::Int: return value.as_int() == 0;
-    case Doc::Kind::Number: return false;
-    case Doc::Kind::String: return value.as_string().empty();
-    case Doc::Kind::Array: return value.empty();
+    case Doc::Kind::Null:
+      return true;
+    case Doc::Kind::Bool:
+      return !value.as_bool();
+    case Doc::Kind::Int:
+      return value.as_int() == 0;
+    case Doc::Kind::Number:
+      return false;
+    case Doc::Kind::String:
+      return value.as_string().empty();
+    case Doc::Kind::Array:
+      return value.empty();
     case Doc::Kind::Object:
       return std::ranges::all_of(value.members(),
                                  [](const Doc::Member& member) { return is_zero(member.value); });

@@ -61,7 +61,7 @@ bool is_cidr(std::string_view text, bool* is_v6 = nullptr);
 Answer created(Doc body, std::string_view type);
 
 // The first value that the list has twice, by key: reported at its index.
-void validate_unique(const Doc& list, const Path& at,
-                     const std::function<Doc(const Doc&)>& key, FieldErrors& errors);
+void validate_unique(const Doc& list, const Path& at, const std::function<Doc(const Doc&)>& key,
+                     FieldErrors& errors);
 
 }  // namespace jogak::api

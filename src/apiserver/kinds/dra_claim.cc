@@ -193,16 +193,15 @@ class ResourceClaimStrategy : public PlainStrategy {
     }
     return SIZE_MAX;
   }
-  static void authorize_admin_results(const Doc& claim, const Doc& old,
-                                      const WriteContext& context, FieldErrors& errors) {
+  static void authorize_admin_results(const Doc& claim, const Doc& old, const WriteContext& context,
+                                      FieldErrors& errors) {
     const std::size_t index = admin_result(claim);
     if (index == SIZE_MAX || admin_result(old) != SIZE_MAX) return;
     const auto owner = context.lookup.get("namespaces", "", namespace_of(claim));
     if (owner.has_value() && meta(*owner)["labels"][kAdminLabel].as_string() == "true") return;
-    errors.forbidden(
-        Path("status.allocation.devices.results").index(index).child("adminAccess"),
-        "admin access to devices requires the `" + std::string(kAdminLabel) +
-            ": true` label on the containing namespace");
+    errors.forbidden(Path("status.allocation.devices.results").index(index).child("adminAccess"),
+                     "admin access to devices requires the `" + std::string(kAdminLabel) +
+                         ": true` label on the containing namespace");
   }
 };
 
@@ -224,14 +223,13 @@ void validate_resource_claim_spec(const Doc& spec, const Path& at, FieldErrors& 
   const RequestNames names = request_names_of(devices);
   validate_list(devices["requests"], here.child("requests"),
                 {.max = kRequestsMax, .check = validate_request, .key = name_key}, errors);
-  validate_list(devices["constraints"], here.child("constraints"),
-                {.max = kConstraintsMax,
-                 .check =
-                     [&](const Doc& item, const Path& item_at, FieldErrors& found) {
-                       validate_constraint(item, item_at, names, found);
-                     },
-                 .key = {}},
-                errors);
+  validate_list(
+      devices["constraints"], here.child("constraints"),
+      {.max = kConstraintsMax,
+       .check = [&](const Doc& item, const Path& item_at,
+                    FieldErrors& found) { validate_constraint(item, item_at, names, found); },
+       .key = {}},
+      errors);
   validate_list(devices["config"], here.child("config"),
                 {.max = kConfigMax,
                  .check =
@@ -245,8 +243,6 @@ void validate_resource_claim_spec(const Doc& spec, const Path& at, FieldErrors& 
 
 StrategyPtr resource_claim_strategy() { return std::make_shared<ResourceClaimStrategy>(); }
 
-StrategyPtr resource_claim_template_strategy() {
-  return std::make_shared<ClaimTemplateStrategy>();
-}
+StrategyPtr resource_claim_template_strategy() { return std::make_shared<ClaimTemplateStrategy>(); }
 
 }  // namespace jogak::api

@@ -15,7 +15,7 @@ namespace jogak::api {
 
 namespace {
 
-constexpr std::size_t kMembersMax = 32;    // attributes and capacities
+constexpr std::size_t kMembersMax = 32;  // attributes and capacities
 constexpr std::size_t kValueMax = 64;
 constexpr std::size_t kTaintsMax = 16;
 constexpr std::size_t kConsumptionsMax = 2;
@@ -36,8 +36,7 @@ bool are_identifiers(std::string_view text, bool is_prerelease) {
     const std::size_t dot = std::min(text.find('.'), text.size());
     const std::string_view part = text.substr(0, dot);
     const bool is_plain = std::ranges::all_of(part, [](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-             c == '-';
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
     });
     if (part.empty() || !is_plain) return false;
     if (is_prerelease && is_number(part) && !is_strict_number(part)) return false;
@@ -146,8 +145,9 @@ void validate_values(const Doc& chosen, const Doc& capacity, const Doc& values, 
                  .check =
                      [&](const Doc& item, const Path& here, FieldErrors& found) {
                        if (quantity_of(item) <= quantity_of(capacity)) return;
-                       found.invalid(here, item, "option is larger than capacity value: " +
-                                                     capacity.as_string());
+                       found.invalid(
+                           here, item,
+                           "option is larger than capacity value: " + capacity.as_string());
                      },
                  .key = [](const Doc& item) { return Doc(quantity_of(item).value()); }},
                 errors);
@@ -161,8 +161,9 @@ void validate_request_policy(const Doc& capacity, const Path& at, FieldErrors& e
   const Doc& values = policy["validValues"];
   const bool has_range = policy.has("validRange");
   if (!values.empty() && has_range) {
-    errors.forbidden(at, "exactly one policy can be specified, cannot specify \"validValues\" and "
-                         "\"validRange\" at the same time");
+    errors.forbidden(at,
+                     "exactly one policy can be specified, cannot specify \"validValues\" and "
+                     "\"validRange\" at the same time");
   } else if (values.empty() && !has_range) {
     return;
   } else if (!policy.has("default")) {
@@ -257,8 +258,7 @@ void validate_own_place(const Doc& device, const Path& at, FieldErrors& errors) 
 
 }  // namespace
 
-void validate_counters(const Doc& counters, std::size_t max, const Path& at,
-                       FieldErrors& errors) {
+void validate_counters(const Doc& counters, std::size_t max, const Path& at, FieldErrors& errors) {
   if (counters.empty()) {
     errors.required(at);
   } else if (counters.size() > max) {

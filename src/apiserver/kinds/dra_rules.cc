@@ -152,12 +152,11 @@ void validate_binding_conditions(const Doc& owner, const Path& at, FieldErrors& 
   const Doc& failed = owner["bindingFailureConditions"];
   const Path wanted_at = at.child("bindingConditions");
   const Path failed_at = at.child("bindingFailureConditions");
-  const ListRule rule{.max = kBindingConditionsMax,
-                      .check =
-                          [](const Doc& item, const Path& here, FieldErrors& found) {
-                            validate_label_key(item.as_string(), here, found);
-                          },
-                      .key = {}};
+  const ListRule rule{
+      .max = kBindingConditionsMax,
+      .check = [](const Doc& item, const Path& here,
+                  FieldErrors& found) { validate_label_key(item.as_string(), here, found); },
+      .key = {}};
   validate_list(wanted, wanted_at, rule, errors);
   validate_list(failed, failed_at, rule, errors);
   const auto itself = [](const Doc& item) { return item; };

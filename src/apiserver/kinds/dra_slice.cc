@@ -40,8 +40,7 @@ std::vector<std::string> places_of(const Doc& spec, const Path& at, FieldErrors&
     validate_node_selector(*selector, at.child("nodeSelector"), errors);
     if ((*selector)["nodeSelectorTerms"].size() != 1) {
       errors.invalid(at.child("nodeSelector", "nodeSelectorTerms"),
-                     (*selector)["nodeSelectorTerms"],
-                     "must have exactly one node selector term");
+                     (*selector)["nodeSelectorTerms"], "must have exactly one node selector term");
     }
   }
   for (const std::string_view flag : {"allNodes", "perDeviceNodeSelection"}) {
@@ -105,14 +104,13 @@ void validate_slice(const Doc& spec, const Doc& old, FieldErrors& errors) {
   });
   const auto name_key = [](const Doc& item) { return item["name"]; };
   const bool per_device = spec["perDeviceNodeSelection"].as_bool();
-  validate_list(devices, at.child("devices"),
-                {.max = is_rich ? kRichDevicesMax : kDevicesMax,
-                 .check =
-                     [&](const Doc& item, const Path& here, FieldErrors& found) {
-                       validate_device(item, per_device, here, found);
-                     },
-                 .key = name_key},
-                errors);
+  validate_list(
+      devices, at.child("devices"),
+      {.max = is_rich ? kRichDevicesMax : kDevicesMax,
+       .check = [&](const Doc& item, const Path& here,
+                    FieldErrors& found) { validate_device(item, per_device, here, found); },
+       .key = name_key},
+      errors);
   validate_list(spec["sharedCounters"], at.child("sharedCounters"),
                 {.max = kCounterSetsMax, .check = validate_counter_set, .key = name_key}, errors);
 }
@@ -185,8 +183,7 @@ class SliceStrategy : public Strategy {
   }
   static void warn(const Doc& slice, WriteContext& context) {
     const std::string& driver = slice.get("spec", "driver").as_string();
-    const bool has_upper =
-        std::ranges::any_of(driver, [](char c) { return c >= 'A' && c <= 'Z'; });
+    const bool has_upper = std::ranges::any_of(driver, [](char c) { return c >= 'A' && c <= 'Z'; });
     if (!has_upper) return;
     context.warnings.push_back("spec.driver: driver names should be lowercase; \"" + driver +
                                "\" contains uppercase characters");

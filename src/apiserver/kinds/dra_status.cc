@@ -120,18 +120,14 @@ void validate_allocation(const Doc& allocation, const Path& at, const RequestNam
   const Doc& devices = allocation["devices"];
   validate_list(devices["results"], at.child("devices", "results"),
                 {.max = kResultsMax,
-                 .check =
-                     [&](const Doc& item, const Path& here, FieldErrors& found) {
-                       validate_result(item, here, names, found);
-                     },
+                 .check = [&](const Doc& item, const Path& here,
+                              FieldErrors& found) { validate_result(item, here, names, found); },
                  .key = {}},
                 errors);
   validate_list(devices["config"], at.child("devices", "config"),
                 {.max = kConfigMax,
-                 .check =
-                     [&](const Doc& item, const Path& here, FieldErrors& found) {
-                       validate_config(item, here, names, found);
-                     },
+                 .check = [&](const Doc& item, const Path& here,
+                              FieldErrors& found) { validate_config(item, here, names, found); },
                  .key = {}},
                 errors);
   if (allocation.has("nodeSelector")) {
@@ -159,14 +155,13 @@ void validate_resource_claim_status(const Doc& claim, const Doc& old, FieldError
                  .key = [](const Doc& consumer) { return consumer["uid"]; }},
                 errors);
   const std::set<std::string> allocated = allocated_devices(claim);
-  validate_list(status["devices"], at.child("devices"),
-                {.max = 0,
-                 .check =
-                     [&](const Doc& item, const Path& here, FieldErrors& found) {
-                       validate_device_status(item, here, allocated, found);
-                     },
-                 .key = [](const Doc& item) { return Doc(device_id(item)); }},
-                errors);
+  validate_list(
+      status["devices"], at.child("devices"),
+      {.max = 0,
+       .check = [&](const Doc& item, const Path& here,
+                    FieldErrors& found) { validate_device_status(item, here, allocated, found); },
+       .key = [](const Doc& item) { return Doc(device_id(item)); }},
+      errors);
   const bool is_allocated = status.has("allocation");
   if (!status["reservedFor"].empty() && !is_allocated) {
     errors.forbidden(at.child("reservedFor"), "may not be specified when `allocated` is not set");

@@ -49,7 +49,7 @@ constexpr std::array<Renamed, 10> kFields = {{
     {"type", "type"},
 }};
 
-Doc convert(const Doc& event, std::string_view Renamed::*from, std::string_view Renamed::*to,
+Doc convert(const Doc& event, std::string_view Renamed::* from, std::string_view Renamed::* to,
             std::string_view api_version) {
   Doc result = Doc::object();
   result.set("kind", "Event").set("apiVersion", api_version);
@@ -60,9 +60,7 @@ Doc convert(const Doc& event, std::string_view Renamed::*from, std::string_view 
   return result;
 }
 
-Doc to_core(const Doc& event) {
-  return convert(event, &Renamed::events, &Renamed::core, "v1");
-}
+Doc to_core(const Doc& event) { return convert(event, &Renamed::events, &Renamed::core, "v1"); }
 
 Doc from_core(const Doc& event) {
   return convert(event, &Renamed::core, &Renamed::events, "events.k8s.io/v1");
@@ -87,8 +85,8 @@ void validate_any(const Doc& event, std::string_view controller_name, FieldError
   const Path about_at("involvedObject.namespace");
   constexpr std::string_view kMismatch = "does not match event.namespace";
   if (event["eventTime"].as_string().empty()) {
-    const bool matches = about.as_string().empty() ? ns.empty() || ns == "default"
-                                                   : ns == about.as_string();
+    const bool matches =
+        about.as_string().empty() ? ns.empty() || ns == "default" : ns == about.as_string();
     if (!matches) errors.invalid(about_at, about.as_string(), kMismatch);
   } else {
     if (about.as_string().empty() && ns != "default" && ns != "kube-system") {

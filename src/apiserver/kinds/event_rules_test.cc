@@ -58,11 +58,13 @@ TEST(Event, TheOldGroupIsLenient) {
        {"type", {"type=Bad"}},
        {"no name rule", {"metadata/name=A_b"}},
        {"slash", {"metadata/name=a%b"}, "Invalid metadata.name"},
-       {"other namespace", {"involvedObject/namespace=default"},
+       {"other namespace",
+        {"involvedObject/namespace=default"},
         "Invalid involvedObject.namespace"},
        {"no namespace", {"involvedObject"}, "Invalid involvedObject.namespace"},
        {"no namespace in default", {"metadata/namespace=default", "involvedObject"}},
-       {"a time makes it new", {"eventTime=2024-01-01T00:00:00.000000Z"},
+       {"a time makes it new",
+        {"eventTime=2024-01-01T00:00:00.000000Z"},
         "Required reportingComponent, Invalid reportingComponent, Invalid reportingComponent, "
         "Required reportingInstance, Required action"}});
 }
@@ -75,7 +77,8 @@ TEST(Event, TheNewGroupIsStrict) {
        {"no time", {"eventTime"}, "Required eventTime"},
        {"type", {"type=Bad"}, "Invalid type"},
        {"neither", {"eventTime", "type"}, "Required eventTime, Invalid type"},
-       {"controller", {"reportingController"},
+       {"controller",
+        {"reportingController"},
         "Required reportingController, Invalid reportingController, "
         "Invalid reportingController"},
        {"instance", {"reportingInstance"}, "Required reportingInstance"},
@@ -84,11 +87,13 @@ TEST(Event, TheNewGroupIsStrict) {
        {"long note", {"note=" + std::string(1025, 'x')}, "Invalid message"},
        {"longest note", {"note=" + std::string(1024, 'x')}},
        {"long reason", {"reason=" + std::string(129, 'x')}, "Invalid reason"},
-       {"old members", {"deprecatedCount=1", "deprecatedSource/host=h",
-                        "deprecatedFirstTimestamp=2024-01-01T00:00:00Z"},
+       {"old members",
+        {"deprecatedCount=1", "deprecatedSource/host=h",
+         "deprecatedFirstTimestamp=2024-01-01T00:00:00Z"},
         "Invalid firstTimestamp, Invalid count, Invalid source"},
        {"series", {"series/count=1"}, "Invalid series.count, Required series.lastObservedTime"},
-       {"nothing in particular", {"regarding", "metadata/namespace=x"},
+       {"nothing in particular",
+        {"regarding", "metadata/namespace=x"},
         "Invalid involvedObject.namespace"}});
 }
 
@@ -96,9 +101,9 @@ TEST(Event, TheNewGroupFreezesAllButTheSeries) {
   WorkloadBench bench;
   expect_edits(
       bench, new_event(),
-      {{"series",
-        {R"(series={"count": 2, "lastObservedTime": "2024-01-01T00:00:05.000000Z"})"}},
-       {"broken series", {R"(series={"count": 1, "lastObservedTime": "2024-01-01T00:00:05.000000Z"})"},
+      {{"series", {R"(series={"count": 2, "lastObservedTime": "2024-01-01T00:00:05.000000Z"})"}},
+       {"broken series",
+        {R"(series={"count": 1, "lastObservedTime": "2024-01-01T00:00:05.000000Z"})"},
         "Invalid series.count"},
        {"note", {"note=changed"}, "Invalid message"},
        {"reason", {"reason=changed"}, "Invalid reason, Invalid reason"},

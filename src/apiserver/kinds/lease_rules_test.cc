@@ -14,17 +14,18 @@ Doc lease() {
 
 TEST(Lease, IsRefused) {
   WorkloadBench bench;
-  expect_creates(bench, lease(),
-                 {{"right", {"spec/leaseDurationSeconds=1", "spec/leaseTransitions=0"}},
-                  {"no spec", {"spec"}},
-                  {"duration", {"spec/leaseDurationSeconds=0"}, "Invalid spec.leaseDurationSeconds"},
-                  {"transitions", {"spec/leaseTransitions=-1"}, "Invalid spec.leaseTransitions"}});
+  expect_creates(
+      bench, lease(),
+      {{"right", {"spec/leaseDurationSeconds=1", "spec/leaseTransitions=0"}},
+       {"no spec", {"spec"}},
+       {"duration", {"spec/leaseDurationSeconds=0"}, "Invalid spec.leaseDurationSeconds"},
+       {"transitions", {"spec/leaseTransitions=-1"}, "Invalid spec.leaseTransitions"}});
 }
 
 TEST(Lease, ElectionByTheServerIsOff) {
   WorkloadBench bench;
-  const auto made = bench.create(with(lease(), {"spec/strategy=OldestEmulationVersion",
-                                                "spec/preferredHolder=b"}));
+  const auto made = bench.create(
+      with(lease(), {"spec/strategy=OldestEmulationVersion", "spec/preferredHolder=b"}));
   ASSERT_TRUE(made.has_value());
   EXPECT_EQ((*made)["spec"], json(R"({"holderIdentity": "a"})"));
 }

@@ -14,11 +14,10 @@ Doc space() {
 
 TEST(Namespace, HasItsNameAsALabelAFinalizerAndAPhase) {
   WorkloadBench bench;
-  const auto made = bench.create(with(space(), {R"(metadata/labels={"team": "x"})",
-                                                "status/phase=Terminating"}));
+  const auto made =
+      bench.create(with(space(), {R"(metadata/labels={"team": "x"})", "status/phase=Terminating"}));
   ASSERT_TRUE(made.has_value());
-  EXPECT_EQ(meta(*made)["labels"],
-            json(R"({"kubernetes.io/metadata.name": "a", "team": "x"})"));
+  EXPECT_EQ(meta(*made)["labels"], json(R"({"kubernetes.io/metadata.name": "a", "team": "x"})"));
   EXPECT_EQ((*made)["spec"], json(R"({"finalizers": ["kubernetes"]})"));
   EXPECT_EQ((*made)["status"], json(R"({"phase": "Active"})"));
 }

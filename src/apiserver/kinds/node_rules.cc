@@ -106,13 +106,12 @@ void validate_change(const Doc& node, const Doc& old, FieldErrors& errors) {
   validate_resources(node, errors);
   validate_features(node.get("status", "declaredFeatures"), Path("status.declaredFeatures"),
                     errors);
-  validate_unique(node.get("status", "addresses"), Path("status.addresses"),
-                  [](const Doc& address) {
-                    return Doc::object()
-                        .set("Type", address["type"])
-                        .set("Address", address["address"]);
-                  },
-                  errors);
+  validate_unique(
+      node.get("status", "addresses"), Path("status.addresses"),
+      [](const Doc& address) {
+        return Doc::object().set("Type", address["type"]).set("Address", address["address"]);
+      },
+      errors);
   const Doc& cidrs = node.get("spec", "podCIDRs");
   const Doc& old_cidrs = old.get("spec", "podCIDRs");
   if (!old_cidrs.empty() && cidrs.size() != old_cidrs.size()) {

@@ -43,8 +43,8 @@ TEST(Node, TheTwoMembersForPodAddressesAgree) {
   const auto one = bench.create(with(node(), {"spec/podCIDR=10.1.0.0/24"}));
   ASSERT_TRUE(one.has_value());
   EXPECT_EQ(one->get("spec", "podCIDRs"), json(R"(["10.1.0.0/24"])"));
-  const auto two =
-      bench.create(with(node(), {"metadata/name=m", R"(spec/podCIDRs=["10.2.0.0/24", "fd00::/64"])"}));
+  const auto two = bench.create(
+      with(node(), {"metadata/name=m", R"(spec/podCIDRs=["10.2.0.0/24", "fd00::/64"])"}));
   ASSERT_TRUE(two.has_value());
   EXPECT_EQ(two->get("spec", "podCIDR"), Doc("10.2.0.0/24"));
 }
@@ -54,41 +54,48 @@ TEST(Node, IsRefusedOnCreate) {
   expect_creates(
       bench, node(),
       {{"a name without meaning", {R"(status/capacity={"gpu": "1"})"}},
-       {"fraction", {R"(status/capacity={"nvidia.com/gpu": "1.5"})", R"(status/allocatable={"cpu": "1"})"},
+       {"fraction",
+        {R"(status/capacity={"nvidia.com/gpu": "1.5"})", R"(status/allocatable={"cpu": "1"})"},
         "Invalid status.capacity.nvidia.com/gpu"},
-       {"negative", {R"(status/capacity={"cpu": "-1"})", R"(status/allocatable={"cpu": "1"})"},
+       {"negative",
+        {R"(status/capacity={"cpu": "-1"})", R"(status/allocatable={"cpu": "1"})"},
         "Invalid status.capacity.cpu"},
        {"more than there is", {R"(status/allocatable={"cpu": "9"})"}},
        {"name", {"metadata/name=Bad_Node"}, "Invalid metadata.name"},
        {"range", {"spec/podCIDR=bad"}, "Invalid spec.podCIDRs[0]"},
        {"leading zeros", {"spec/podCIDR=010.001.000.000/24"}},
-       {"two of one family", {R"(spec/podCIDRs=["10.2.0.0/24", "10.3.0.0/24"])"},
+       {"two of one family",
+        {R"(spec/podCIDRs=["10.2.0.0/24", "10.3.0.0/24"])"},
         "Invalid spec.podCIDRs"},
-       {"features out of order", {R"(status/declaredFeatures=["B", "A"])"},
+       {"features out of order",
+        {R"(status/declaredFeatures=["B", "A"])"},
         "Invalid status.declaredFeatures[1]"},
-       {"a feature twice", {R"(status/declaredFeatures=["A", "A"])"},
+       {"a feature twice",
+        {R"(status/declaredFeatures=["A", "A"])"},
         "Duplicate status.declaredFeatures[1]"},
-       {"feature name", {R"(status/declaredFeatures=["a"])"},
-        "Invalid status.declaredFeatures[0]"},
+       {"feature name", {R"(status/declaredFeatures=["a"])"}, "Invalid status.declaredFeatures[0]"},
        {"feature with a part", {R"(status/declaredFeatures=["A/b"])"}}});
 }
 
 TEST(Node, TaintsAreCheckedTwiceOnUpdate) {
   WorkloadBench bench;
-  expect_edits(
-      bench, node(),
-      {{"right", {R"(spec/taints=[{"key": "a", "effect": "NoSchedule"},
+  expect_edits(bench, node(),
+               {{"right", {R"(spec/taints=[{"key": "a", "effect": "NoSchedule"},
                                    {"key": "a", "effect": "NoExecute"}])"}},
-       {"twice", {R"(spec/taints=[{"key": "a", "effect": "NoSchedule"},
+                {"twice",
+                 {R"(spec/taints=[{"key": "a", "effect": "NoSchedule"},
                                    {"key": "a", "effect": "NoSchedule", "value": "x"}])"},
-        "Duplicate metadata.taints[1], Duplicate metadata.taints[1]"},
-       {"no effect", {R"(spec/taints=[{"key": "a"}])"},
-        "Required metadata.taints[0].effect, Required metadata.taints[0].effect"},
-       {"effect", {R"(spec/taints=[{"key": "a", "effect": "Sometimes"}])"},
-        "NotSupported metadata.taints[0].effect, NotSupported metadata.taints[0].effect"},
-       {"key and value", {R"(spec/taints=[{"key": "a b", "effect": "NoExecute", "value": "c d"}])"},
-        "Invalid metadata.taints[0].key, Invalid metadata.taints[0].value, "
-        "Invalid metadata.taints[0].key, Invalid metadata.taints[0].value"}});
+                 "Duplicate metadata.taints[1], Duplicate metadata.taints[1]"},
+                {"no effect",
+                 {R"(spec/taints=[{"key": "a"}])"},
+                 "Required metadata.taints[0].effect, Required metadata.taints[0].effect"},
+                {"effect",
+                 {R"(spec/taints=[{"key": "a", "effect": "Sometimes"}])"},
+                 "NotSupported metadata.taints[0].effect, NotSupported metadata.taints[0].effect"},
+                {"key and value",
+                 {R"(spec/taints=[{"key": "a b", "effect": "NoExecute", "value": "c d"}])"},
+                 "Invalid metadata.taints[0].key, Invalid metadata.taints[0].value, "
+                 "Invalid metadata.taints[0].key, Invalid metadata.taints[0].value"}});
 }
 
 TEST(Node, SomeMembersAreSetOnce) {
@@ -98,9 +105,11 @@ TEST(Node, SomeMembersAreSetOnce) {
                {{"the same", {"spec/providerID=x://1"}},
                 {"provider", {"spec/providerID=x://2"}, "Forbidden spec.providerID"},
                 {"addresses", {"spec/podCIDR=10.2.0.0/24"}, "Forbidden spec.podCIDRs"},
-                {"broken addresses", {"spec/podCIDR=bad"},
+                {"broken addresses",
+                 {"spec/podCIDR=bad"},
                  "Invalid spec.podCIDRs[0], Forbidden spec.podCIDRs"},
-                {"more addresses", {R"(spec/podCIDRs=["10.1.0.0/24", "fd00::/64"])"},
+                {"more addresses",
+                 {R"(spec/podCIDRs=["10.1.0.0/24", "fd00::/64"])"},
                  "Forbidden spec.podCIDRs"}});
   expect_edits(bench, node(), {{"first time", {"spec/providerID=x://1"}}});
 }
@@ -108,7 +117,8 @@ TEST(Node, SomeMembersAreSetOnce) {
 TEST(Node, TheMainResourceIgnoresStatus) {
   WorkloadBench bench;
   ASSERT_TRUE(bench.create(node()).has_value());
-  const auto changed = bench.edit(node(), {R"(status/capacity={"cpu": "1"})", "spec/unschedulable=true"});
+  const auto changed =
+      bench.edit(node(), {R"(status/capacity={"cpu": "1"})", "spec/unschedulable=true"});
   ASSERT_TRUE(changed.has_value());
   EXPECT_EQ(changed->get("status", "capacity", "cpu"), Doc("8"));
   EXPECT_EQ(changed->get("spec", "unschedulable"), Doc(true));
@@ -129,9 +139,11 @@ TEST(Node, AStatusWriteTakesLabelsButNoSpec) {
 TEST(Node, StatusIsRefused) {
   WorkloadBench bench;
   expect_edits(bench, node(),
-               {{"fraction", {R"(status/capacity={"nvidia.com/gpu": "1.5"})"},
+               {{"fraction",
+                 {R"(status/capacity={"nvidia.com/gpu": "1.5"})"},
                  "Invalid status.capacity.nvidia.com/gpu"},
-                {"addresses", {R"(status/addresses=[{"type": "Hostname", "address": "n"},
+                {"addresses",
+                 {R"(status/addresses=[{"type": "Hostname", "address": "n"},
                                                    {"type": "Hostname", "address": "n"}])"},
                  "Duplicate status.addresses[1]"}},
                "status");
@@ -156,12 +168,15 @@ TEST(RuntimeClass, IsRefused) {
       {{"right", {R"(overhead/podFixed={"cpu": "10m"})"}},
        {"no handler", {"handler"}, "Required handler"},
        {"handler", {"handler=A.b"}, "Invalid handler"},
-       {"overhead", {R"(overhead/podFixed={"gpu": "1"})"},
+       {"overhead",
+        {R"(overhead/podFixed={"gpu": "1"})"},
         "Invalid overhead.limits[gpu], Invalid overhead.limits[gpu]"},
        {"selector", {R"(scheduling/nodeSelector={"a b": "c"})"}, "Invalid scheduling.nodeSelector"},
-       {"toleration", {R"(scheduling/tolerations=[{"key": "a", "operator": "Is"}])"},
+       {"toleration",
+        {R"(scheduling/tolerations=[{"key": "a", "operator": "Is"}])"},
         "NotSupported scheduling.tolerations[0].operator"},
-       {"the same toleration", {R"(scheduling/tolerations=[{"key": "a"}, {"key": "a"}])"},
+       {"the same toleration",
+        {R"(scheduling/tolerations=[{"key": "a"}, {"key": "a"}])"},
         "Duplicate scheduling.tolerations[1]"}});
   expect_edits(bench, runtime_class(), {{"handler", {"handler=i"}, "Invalid handler"}});
 }

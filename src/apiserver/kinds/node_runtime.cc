@@ -27,8 +27,7 @@ void validate_toleration(const Doc& toleration, const Path& at, FieldErrors& err
                    "effect must be 'NoExecute' when `tolerationSeconds` is set");
   }
   if (op.empty() || op == "Equal") {
-    validate_name(toleration["value"].as_string(), check_label_value, at.child("operator"),
-                  errors);
+    validate_name(toleration["value"].as_string(), check_label_value, at.child("operator"), errors);
   } else if (op == "Exists") {
     if (!toleration["value"].as_string().empty()) {
       errors.invalid(at.child("operator"), toleration,
@@ -72,12 +71,13 @@ class RuntimeClassStrategy : public PlainStrategy {
     for (std::size_t i = 0; i < tolerations.size(); ++i) {
       validate_toleration(tolerations.items()[i], at.index(i), errors);
     }
-    validate_unique(tolerations, at,
-                    [](Doc toleration) {
-                      toleration.erase("tolerationSeconds");
-                      return toleration;
-                    },
-                    errors);
+    validate_unique(
+        tolerations, at,
+        [](Doc toleration) {
+          toleration.erase("tolerationSeconds");
+          return toleration;
+        },
+        errors);
   }
   void validate_update(const Doc& object, const Doc& old, WriteContext& /*context*/,
                        FieldErrors& errors) const override {

@@ -37,8 +37,7 @@ void set_item_defaults(Doc& item) {
 void validate_type(const std::string& type, const Path& at, FieldErrors& errors) {
   const Problems problems = check_qualified_name(type);
   add_problems(errors, at, type, problems);
-  const bool is_standard =
-      type == "Pod" || type == "Container" || type == "PersistentVolumeClaim";
+  const bool is_standard = type == "Pod" || type == "Container" || type == "PersistentVolumeClaim";
   if (problems.empty() && !type.contains('/') && !is_standard) {
     errors.invalid(at, type, "must be a standard limit type or fully qualified");
   }
@@ -59,9 +58,9 @@ void validate_names(const Doc& item, std::string_view list, const Path& at, Fiel
 // `low` of one list must not be above `high` of another, for a resource that both name.
 struct Order {
   std::string_view low, high;
-  std::string_view blamed;   // the list in the path of the error
-  std::string_view shown;    // the list whose value is shown
-  std::string_view text;     // with both values
+  std::string_view blamed;  // the list in the path of the error
+  std::string_view shown;   // the list whose value is shown
+  std::string_view text;    // with both values
 };
 constexpr std::array<Order, 6> kOrders = {{
     {"min", "max", "min", "min", "min value {} is greater than max value {}"},
@@ -75,8 +74,7 @@ constexpr std::array<Order, 6> kOrders = {{
     {"default", "max", "default", "max", "default value {} is greater than max value {}"},
 }};
 
-void validate_ratio(const Doc& item, const std::string& name, const Path& at,
-                    FieldErrors& errors) {
+void validate_ratio(const Doc& item, const std::string& name, const Path& at, FieldErrors& errors) {
   const Doc* ratio_field = item["maxLimitRequestRatio"].find(name);
   if (ratio_field == nullptr) return;
   const Amount ratio = quantity_of(*ratio_field);
@@ -99,9 +97,9 @@ void validate_ratio(const Doc& item, const std::string& name, const Path& at,
       static_cast<__int128>(is_fine ? ratio.milli_value() : ratio.value()) * low_value;
   const __int128 given = static_cast<__int128>(high_value) * (is_fine ? 1000 : 1);
   if (low_value > 0 && wanted > given) {
-    errors.invalid(here, *ratio_field,
-                   "ratio " + ratio.text() + " is greater than max/min = " + high.text() + "/" +
-                       low.text());
+    errors.invalid(
+        here, *ratio_field,
+        "ratio " + ratio.text() + " is greater than max/min = " + high.text() + "/" + low.text());
   }
 }
 

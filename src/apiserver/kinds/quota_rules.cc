@@ -14,13 +14,15 @@ namespace jogak::api {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> kScopes = {
-    "Terminating",   "NotTerminating",        "BestEffort", "NotBestEffort",
-    "PriorityClass", "VolumeAttributesClass", "CrossNamespacePodAffinity"};
+constexpr std::array<std::string_view, 7> kScopes = {"Terminating",
+                                                     "NotTerminating",
+                                                     "BestEffort",
+                                                     "NotBestEffort",
+                                                     "PriorityClass",
+                                                     "VolumeAttributesClass",
+                                                     "CrossNamespacePodAffinity"};
 
-bool is_scope(std::string_view scope) {
-  return std::ranges::find(kScopes, scope) != kScopes.end();
-}
+bool is_scope(std::string_view scope) { return std::ranges::find(kScopes, scope) != kScopes.end(); }
 
 bool fits_scope(std::string_view scope, std::string_view resource) {
   static constexpr std::array<std::string_view, 6> kCompute = {
@@ -144,8 +146,8 @@ void warn_about_limits(const Doc& quota, WriteContext& context) {
     if (!hard.has(request) || !hard.has(limit)) continue;
     if (quantity_of(hard[request]) <= quantity_of(hard[limit])) continue;
     context.warnings.push_back("ResourceQuota " + request + " (" + hard[request].as_string() +
-                               ") should be less than " + limit + " (" +
-                               hard[limit].as_string() + ")");
+                               ") should be less than " + limit + " (" + hard[limit].as_string() +
+                               ")");
   }
 }
 

@@ -20,16 +20,18 @@ TEST(Quota, IsRefused) {
       {{"right", {R"(spec/hard={"cpu": "1", "requests.memory": "1Gi", "pods": "3"})"}},
        {"device", {"spec={\"hard\": {\"requests.nvidia.com/gpu\": \"2\"}}"}},
        {"count", {"spec={\"hard\": {\"count/jobs.batch\": \"2\"}}"}},
-       {"unknown", {R"(spec/hard={"gpu": "1"})"},
-        "Invalid spec.hard[gpu], Invalid spec.hard[gpu]"},
-       {"storage is not for quotas", {R"(spec/hard={"storage": "1"})"},
+       {"unknown", {R"(spec/hard={"gpu": "1"})"}, "Invalid spec.hard[gpu], Invalid spec.hard[gpu]"},
+       {"storage is not for quotas",
+        {R"(spec/hard={"storage": "1"})"},
         "Invalid spec.hard[storage]"},
        {"negative", {R"(spec/hard={"cpu": "-1"})"}, "Invalid spec.hard[cpu]"},
        {"fraction", {R"(spec/hard={"pods": "1.5"})"}, "Invalid spec.hard[pods]"},
        {"scope", {R"(spec/scopes=["Odd"])"}, "Invalid spec.scopes"},
-       {"scope of other things", {R"(spec/hard={"services": "1"})", R"(spec/scopes=["BestEffort"])"},
+       {"scope of other things",
+        {R"(spec/hard={"services": "1"})", R"(spec/scopes=["BestEffort"])"},
         "Invalid spec.scopes"},
-       {"scopes that exclude each other", {R"(spec/scopes=["BestEffort", "NotBestEffort"])"},
+       {"scopes that exclude each other",
+        {R"(spec/scopes=["BestEffort", "NotBestEffort"])"},
         "Invalid spec.scopes"}});
 }
 

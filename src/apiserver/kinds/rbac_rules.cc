@@ -59,8 +59,8 @@ class RoleStrategy : public RbacStrategy {
     const Doc& selectors = (*aggregation)["clusterRoleSelectors"];
     const Path at("aggregationRule.clusterRoleSelectors");
     if (selectors.empty()) {
-      errors.required(
-          at, "at least one clusterRoleSelector required if aggregationRule is non-nil");
+      errors.required(at,
+                      "at least one clusterRoleSelector required if aggregationRule is non-nil");
     }
     for (std::size_t i = 0; i < selectors.size(); ++i) {
       validate_label_selector(selectors.items()[i], at.index(i), errors);
@@ -72,8 +72,7 @@ class RoleStrategy : public RbacStrategy {
   }
 };
 
-void validate_subject(const Doc& subject, bool is_namespaced, const Path& at,
-                      FieldErrors& errors) {
+void validate_subject(const Doc& subject, bool is_namespaced, const Path& at, FieldErrors& errors) {
   const std::string& name = subject["name"].as_string();
   const std::string& kind = subject["kind"].as_string();
   const std::string& group = subject["apiGroup"].as_string();

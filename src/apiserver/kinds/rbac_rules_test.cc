@@ -21,9 +21,11 @@ TEST(Role, RulesAreChecked) {
        {"odd name", {"metadata/name=system:a"}},
        {"slash in the name", {"metadata/name=.."}, "Invalid metadata.name"},
        {"right", {R"(rules=[{"verbs": ["*"], "apiGroups": [""], "resources": ["pods"]}])"}},
-       {"empty", {"rules=[{}]"},
+       {"empty",
+        {"rules=[{}]"},
         "Required rules[0].verbs, Required rules[0].apiGroups, Required rules[0].resources"},
-       {"paths", {R"(rules=[{"verbs": ["get"], "nonResourceURLs": ["/x"]}])"},
+       {"paths",
+        {R"(rules=[{"verbs": ["get"], "nonResourceURLs": ["/x"]}])"},
         "Invalid rules[0].nonResourceURLs"}});
   expect_creates(
       bench, object("ClusterRole"),
@@ -39,9 +41,9 @@ TEST(Role, RulesAreChecked) {
 
 TEST(RoleBinding, HasDefaults) {
   WorkloadBench bench;
-  const auto made = bench.create(
-      with(object("RoleBinding"), {R"(roleRef={"kind": "Role", "name": "x"})",
-                                   R"(subjects=[{"kind": "User", "name": "u"},
+  const auto made =
+      bench.create(with(object("RoleBinding"), {R"(roleRef={"kind": "Role", "name": "x"})",
+                                                R"(subjects=[{"kind": "User", "name": "u"},
                                                 {"kind": "ServiceAccount", "name": "s"}])"}));
   ASSERT_TRUE(made.has_value());
   EXPECT_EQ(made->get("roleRef", "apiGroup"), Doc("rbac.authorization.k8s.io"));
@@ -55,24 +57,26 @@ TEST(RoleBinding, IsRefused) {
   const Doc binding = with(object("RoleBinding"), {R"(roleRef={"kind": "Role", "name": "x"})"});
   const Doc cluster_binding =
       with(object("ClusterRoleBinding"), {R"(roleRef={"kind": "ClusterRole", "name": "x"})"});
-  expect_creates(
-      bench, binding,
-      {{"cluster role", {"roleRef/kind=ClusterRole"}},
-       {"nothing", {"roleRef"}, "NotSupported roleRef.kind, Required roleRef.name"},
-       {"group", {"roleRef/apiGroup=x"}, "NotSupported roleRef.apiGroup"},
-       {"name", {"roleRef/name=a%b"}, "Invalid roleRef.name"},
-       {"subject", {R"(subjects=[{"kind": "Robot"}])"},
-        "Required subjects[0].name, NotSupported subjects[0].kind"},
-       {"account", {R"(subjects=[{"kind": "ServiceAccount", "name": "A", "apiGroup": "x"}])"},
-        "Invalid subjects[0].name, NotSupported subjects[0].apiGroup"},
-       {"user", {R"(subjects=[{"kind": "User", "name": "A", "apiGroup": "x"}])"},
-        "NotSupported subjects[0].apiGroup"}});
-  expect_creates(
-      bench, cluster_binding,
-      {{"right", {}},
-       {"role of a namespace", {"roleRef/kind=Role"}, "NotSupported roleRef.kind"},
-       {"account without a namespace", {R"(subjects=[{"kind": "ServiceAccount", "name": "a"}])"},
-        "Required subjects[0].namespace"}});
+  expect_creates(bench, binding,
+                 {{"cluster role", {"roleRef/kind=ClusterRole"}},
+                  {"nothing", {"roleRef"}, "NotSupported roleRef.kind, Required roleRef.name"},
+                  {"group", {"roleRef/apiGroup=x"}, "NotSupported roleRef.apiGroup"},
+                  {"name", {"roleRef/name=a%b"}, "Invalid roleRef.name"},
+                  {"subject",
+                   {R"(subjects=[{"kind": "Robot"}])"},
+                   "Required subjects[0].name, NotSupported subjects[0].kind"},
+                  {"account",
+                   {R"(subjects=[{"kind": "ServiceAccount", "name": "A", "apiGroup": "x"}])"},
+                   "Invalid subjects[0].name, NotSupported subjects[0].apiGroup"},
+                  {"user",
+                   {R"(subjects=[{"kind": "User", "name": "A", "apiGroup": "x"}])"},
+                   "NotSupported subjects[0].apiGroup"}});
+  expect_creates(bench, cluster_binding,
+                 {{"right", {}},
+                  {"role of a namespace", {"roleRef/kind=Role"}, "NotSupported roleRef.kind"},
+                  {"account without a namespace",
+                   {R"(subjects=[{"kind": "ServiceAccount", "name": "a"}])"},
+                   "Required subjects[0].namespace"}});
   expect_edits(bench, binding,
                {{"subjects", {R"(subjects=[{"kind": "User", "name": "u"}])"}},
                 {"role", {"roleRef/name=y"}, "Invalid roleRef"}});

@@ -111,8 +111,7 @@ ApiResult<Answer> answer_rules(const Call& call) {
   Doc& status = review.at("status");
   status.at("resourceRules")
       .push(Doc::object().set("verbs", all).set("apiGroups", all).set("resources", all));
-  status.at("nonResourceRules")
-      .push(Doc::object().set("verbs", all).set("nonResourceURLs", all));
+  status.at("nonResourceRules").push(Doc::object().set("verbs", all).set("nonResourceURLs", all));
   status.set("incomplete", false);
   return created(std::move(review), call.resource->type->name);
 }

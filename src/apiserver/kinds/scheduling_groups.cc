@@ -163,9 +163,9 @@ class WorkloadStrategy : public PlainStrategy {
       errors.too_many(at, templates.size(), kTemplatesMax);
       return;
     }
-    validate_unique(templates, at,
-                    [](const Doc& item) { return Doc::object().set("name", item["name"]); },
-                    errors);
+    validate_unique(
+        templates, at, [](const Doc& item) { return Doc::object().set("name", item["name"]); },
+        errors);
     for (std::size_t i = 0; i < templates.size(); ++i) {
       require_name(templates.items()[i], "name", check_dns1123_label, at.index(i), errors);
       validate_policy(templates.items()[i]["schedulingPolicy"],

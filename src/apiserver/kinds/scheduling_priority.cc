@@ -50,7 +50,8 @@ class PriorityClassStrategy : public Strategy {
       if (const std::string why = misfit(object); !why.empty()) {
         errors.forbidden(Path("metadata.name"),
                          "priority class names with 'system-' prefix are reserved for system use "
-                         "only. error: " + why);
+                         "only. error: " +
+                             why);
       }
     } else if (object["value"].as_int() > kHighestUserPriority) {
       errors.forbidden(Path("value"), "maximum allowed value of a user defined priority is " +

@@ -206,8 +206,7 @@ class ClaimStrategy : public PlainStrategy {
     const Doc& status = claim["status"];
     for (const auto& [name, value] : status["capacity"].members()) {
       if (!quantity_of(value).is_negative()) continue;
-      errors.invalid(Path("status.capacity").key(name), value,
-                     "must be a valid resource quantity");
+      errors.invalid(Path("status.capacity").key(name), value, "must be a valid resource quantity");
     }
     for (const auto& [name, value] : status["allocatedResourceStatuses"].members()) {
       validate_status_key(name, Path("status.allocatedResourceStatuses"), errors);

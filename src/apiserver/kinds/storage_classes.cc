@@ -52,8 +52,8 @@ Expressions validate_topology(const Doc& term, const Path& at, FieldErrors& erro
     const Path here = at.child("matchLabelExpressions").index(i);
     const std::string& key = expression["key"].as_string();
     if (expression["values"].empty()) errors.required(here.child("values"));
-    validate_unique(expression["values"], here.child("values"),
-                    [](const Doc& value) { return value; }, errors);
+    validate_unique(
+        expression["values"], here.child("values"), [](const Doc& value) { return value; }, errors);
     validate_label_key(key, here.child("key"), errors);
     if (expressions.contains(key)) errors.duplicate(here.child("key"), key);
     for (const Doc& value : expression["values"].items()) {
@@ -85,8 +85,7 @@ class StorageClassStrategy : public PlainStrategy {
     }
     const std::string& mode = object["volumeBindingMode"].as_string();
     if (mode != "Immediate" && mode != "WaitForFirstConsumer") {
-      errors.not_supported(Path("volumeBindingMode"), mode,
-                           {"Immediate", "WaitForFirstConsumer"});
+      errors.not_supported(Path("volumeBindingMode"), mode, {"Immediate", "WaitForFirstConsumer"});
     }
     const Doc& topologies = object["allowedTopologies"];
     std::set<Expressions> seen;
@@ -117,8 +116,7 @@ void validate_node_driver(const Doc& driver, const Path& at, FieldErrors& errors
   }
   const Doc& count = driver.get("allocatable", "count");
   if (count.as_int() < 0) {
-    errors.invalid(at.child("allocatable", "count"), count,
-                   "must be greater than or equal to 0");
+    errors.invalid(at.child("allocatable", "count"), count, "must be greater than or equal to 0");
   }
 }
 
@@ -208,8 +206,7 @@ class CsiDriverStrategy : public PlainStrategy {
                      "must be greater than or equal to 10 seconds");
     }
     if (spec.has("serviceAccountTokenInSecrets") && spec["tokenRequests"].empty()) {
-      errors.invalid(at.child("serviceAccountTokenInSecrets"),
-                     spec["serviceAccountTokenInSecrets"],
+      errors.invalid(at.child("serviceAccountTokenInSecrets"), spec["serviceAccountTokenInSecrets"],
                      "serviceAccountTokenInSecrets is set but no tokenRequests are specified");
     }
   }
@@ -307,8 +304,7 @@ class AttachmentStrategy : public PlainStrategy {
     } else if (is_inline && is_named) {
       errors.forbidden(at, kOne);
     } else if (is_inline) {
-      validate_volume_spec(source["inlineVolumeSpec"], true, at.child("inlineVolumeSpec"),
-                           errors);
+      validate_volume_spec(source["inlineVolumeSpec"], true, at.child("inlineVolumeSpec"), errors);
     } else if (source["persistentVolumeName"].as_string().empty()) {
       errors.required(at.child("persistentVolumeName"),
                       "must specify non empty persistentVolumeName");

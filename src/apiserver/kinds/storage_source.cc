@@ -15,8 +15,8 @@ namespace jogak::api {
 namespace {
 
 struct Source {
-  std::string_view member;    // of the spec
-  std::string_view shown;     // in error paths of its own members
+  std::string_view member;  // of the spec
+  std::string_view shown;   // in error paths of its own members
   std::array<std::string_view, 3> required;
 };
 
@@ -77,8 +77,8 @@ void validate_no_backsteps(const std::string& path, const Path& at, FieldErrors&
 
 void validate_host_path(const Doc& source, const Path& at, FieldErrors& errors) {
   static const std::vector<std::string_view> kTypes = {
-      "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate",
-      "Socket"};
+      "",     "BlockDevice",  "CharDevice", "Directory", "DirectoryOrCreate",
+      "File", "FileOrCreate", "Socket"};
   const std::string& path = source["path"].as_string();
   if (path.empty()) {
     errors.required(at.child("path"));
@@ -120,9 +120,8 @@ void validate_secret_reference(const Doc& reference, const Path& at, FieldErrors
 void validate_csi(const Doc& source, const Path& at, FieldErrors& errors) {
   validate_driver_name(source["driver"].as_string(), at.child("driver"), errors);
   if (source["volumeHandle"].as_string().empty()) errors.required(at.child("volumeHandle"));
-  for (const std::string_view secret :
-       {"controllerPublishSecretRef", "controllerExpandSecretRef", "nodePublishSecretRef",
-        "nodeExpandSecretRef"}) {
+  for (const std::string_view secret : {"controllerPublishSecretRef", "controllerExpandSecretRef",
+                                        "nodePublishSecretRef", "nodeExpandSecretRef"}) {
     if (source.has(secret)) validate_secret_reference(source[secret], at.child(secret), errors);
   }
 }

@@ -64,15 +64,13 @@ void validate_policies(const Doc& spec, bool is_inline, const Path& at, FieldErr
     }
     return;
   }
-  validate_word(spec, "persistentVolumeReclaimPolicy", {"Delete", "Recycle", "Retain"}, at,
-                errors);
+  validate_word(spec, "persistentVolumeReclaimPolicy", {"Delete", "Recycle", "Retain"}, at, errors);
   const Doc* affinity = spec.find("nodeAffinity");
   if (affinity == nullptr) return;
   if (affinity->has("required")) {
     validate_node_selector((*affinity)["required"], at.child("nodeAffinity", "required"), errors);
   } else {
-    errors.required(at.child("nodeAffinity", "required"),
-                    "must specify required node constraints");
+    errors.required(at.child("nodeAffinity", "required"), "must specify required node constraints");
   }
 }
 
@@ -214,9 +212,8 @@ class VolumeStrategy : public PlainStrategy {
     const bool has_time = status.has("lastPhaseTransitionTime");
     if (!phase_changed && !has_time && old_status.has("lastPhaseTransitionTime")) {
       status.set("lastPhaseTransitionTime", old_status["lastPhaseTransitionTime"]);
-    } else if (phase_changed &&
-               (!has_time || status["lastPhaseTransitionTime"] ==
-                                 old_status["lastPhaseTransitionTime"])) {
+    } else if (phase_changed && (!has_time || status["lastPhaseTransitionTime"] ==
+                                                  old_status["lastPhaseTransitionTime"])) {
       status.set("lastPhaseTransitionTime", format_time(context.now));
     }
   }
