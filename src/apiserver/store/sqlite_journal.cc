@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -147,6 +148,7 @@ struct SqliteJournal::Impl {
   Revision latest = 0;    // of the transaction under way
   bool is_open = false;   // a transaction is
   std::optional<Error> failure;
+  bool is_told = false;  // flush() has returned the failure
 };
 
 std::unexpected<Error> SqliteJournal::Impl::error(std::string_view doing) {
@@ -366,22 +368,23 @@ void SqliteJournal::remove(std::string_view table, const Object& last) {
 }
 
 Result<void> SqliteJournal::flush() {
-  if (impl_->failure) return std::unexpected(*impl_->failure);
-  if (!impl_->is_open) return {};
-  set_number(impl_->set_revision.get(), 1, static_cast<std::int64_t>(impl_->latest));
-  set_number(impl_->set_revision.get(), 2, digest_of(impl_->latest));
-  const bool is_kept =
-      impl_->step(impl_->set_revision.get()) &&
-      sqlite3_exec(impl_->database.get(), "COMMIT", nullptr, nullptr, nullptr) == SQLITE_OK;
-  if (!is_kept) {
-    impl_->give_up("writing");
-  } else {
-    impl_->is_open = false;
-    impl_->revision = impl_->latest;
-    // Only now, so that it never promises what is not there.
-    if (auto marked = impl_->mark.set(impl_->revision); !marked) impl_->failure = marked.error();
+  Impl& impl = *impl_;
+  if (!impl.failure && impl.is_open) {
+    set_number(impl.set_revision.get(), 1, static_cast<std::int64_t>(impl.latest));
+    set_number(impl.set_revision.get(), 2, digest_of(impl.latest));
+    const bool is_kept =
+        impl.step(impl.set_revision.get()) &&
+        sqlite3_exec(impl.database.get(), "COMMIT", nullptr, nullptr, nullptr) == SQLITE_OK;
+    if (!is_kept) {
+      impl.give_up("writing");
+    } else {
+      impl.is_open = false;
+      impl.revision = impl.latest;
+      // Only now, so that it never promises what is not there.
+      if (auto marked = impl.mark.set(impl.revision); !marked) impl.failure = marked.error();
+    }
   }
-  if (impl_->failure) return std::unexpected(*impl_->failure);
+  if (impl.failure && !std::exchange(impl.is_told, true)) return std::unexpected(*impl.failure);
   return {};
 }
 

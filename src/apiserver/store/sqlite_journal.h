@@ -43,10 +43,12 @@ class SqliteJournal : public Journal {
   void put(std::string_view table, const Object& object) override;
   void remove(std::string_view table, const Object& last) override;
 
-  // Makes all changes so far durable. Quick when there are none.
+  // Makes all changes so far durable. Quick when there are none. An Error: they are not kept, and
+  // answers that tell of them must not leave. It is given once, by the flush that finds it: from
+  // then on the journal keeps nothing, and a flush has nothing to do.
   Result<void> flush();
-  // Why changes are not kept any more (a full disk, usually). From the first failure on nothing is
-  // written: what the store holds beyond it is lost with the process, so writes should be refused.
+  // Why changes are not kept any more (a full disk, usually); writes should be refused with it.
+  // What the store holds beyond revision() is lost with the process.
   const std::optional<Error>& failure() const;
 
  private:

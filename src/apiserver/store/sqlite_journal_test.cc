@@ -279,8 +279,9 @@ TEST_F(SqliteJournalTest, AFullDiskIsAClearError) {
     if (!(*journal)->failure()) ::_exit(3);
     if ((*journal)->failure()->what.find("make room on the disk") == std::string::npos) ::_exit(4);
     (*journal)->put("pods", object("late", revision + 2));  // does nothing
-    if ((*journal)->flush().has_value()) ::_exit(5);
-    ::_exit(revision > 10 && revision < 2000 ? 0 : 6);
+    if (!(*journal)->flush().has_value()) ::_exit(5);       // told once
+    if ((*journal)->revision() != revision) ::_exit(6);
+    ::_exit(revision > 10 && revision < 2000 ? 0 : 7);
   }
   int status = 0;
   ::waitpid(child, &status, 0);
