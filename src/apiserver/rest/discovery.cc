@@ -174,9 +174,4 @@ std::optional<TextAnswer> Discovery::answer(std::string_view path, std::string_v
   return answer_health(path, query);
 }
 
-std::optional<TextAnswer> answer_discovery(const Registry& registry, std::string_view path,
-                                           std::string_view query, const net::Headers& headers) {
-  return Discovery(registry).answer(path, query, headers);
-}
-
 }  // namespace jogak::api

@@ -39,8 +39,4 @@ class Discovery {
   std::unique_ptr<Impl> impl_;
 };
 
-// One answer without keeping anything for the next.
-std::optional<TextAnswer> answer_discovery(const Registry& registry, std::string_view path,
-                                           std::string_view query, const net::Headers& headers);
-
 }  // namespace jogak::api

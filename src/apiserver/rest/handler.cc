@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "apiserver/rest/discovery.h"
 
 namespace jogak::api {
 
@@ -96,8 +95,7 @@ void RestHandler::dispatch(const ExchangePtr& exchange) {
       exchange->refuse(is_api ? method_not_allowed().error() : no_such_path().error());
       return;
     }
-    auto answer = answer_discovery(ops_.registry(), info.path, info.raw_query,
-                                   exchange->request.headers);
+    auto answer = discovery_.answer(info.path, info.raw_query, exchange->request.headers);
     if (!answer.has_value()) {
       exchange->refuse(no_such_path().error());
       return;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "apiserver/ops/ops.h"
+#include "apiserver/rest/discovery.h"
 #include "apiserver/rest/exchange.h"
 #include "apiserver/rest/options.h"
 #include "apiserver/rest/watch.h"
@@ -30,7 +31,8 @@ ApiResult<Found> find_objects(Ops& ops, const Resource& resource, const ListOpti
 
 class RestHandler {
  public:
-  RestHandler(Ops& ops, Tokens tokens) : ops_(ops), tokens_(std::move(tokens)) {}
+  RestHandler(Ops& ops, Tokens tokens)
+      : ops_(ops), tokens_(std::move(tokens)), discovery_(ops.registry()) {}
 
   void handle(net::HttpRequest request, std::shared_ptr<net::ResponseWriter> writer);
 
@@ -67,6 +69,7 @@ class RestHandler {
 
   Ops& ops_;
   Tokens tokens_;
+  Discovery discovery_;
   std::string write_refusal_;
   std::shared_ptr<EventBytes> event_bytes_ = std::make_shared<EventBytes>();
 };
