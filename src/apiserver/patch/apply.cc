@@ -118,7 +118,7 @@ void Application::adopt() {
 
 std::vector<Conflict> Application::settle(const Doc& merged, bool is_forced,
                                           Managers& managers) const {
-  Comparison difference = compare(live_, merged, view_);
+  Comparison difference = compare(live_, merged, view_, Reading::AsWritten);
   difference.changed = without_reset_fields(std::move(difference.changed), writer_, type_);
   difference.removed = without_reset_fields(std::move(difference.removed), writer_, type_);
   const Doc own = self();
@@ -153,7 +153,8 @@ Application::Outcome Application::run(bool is_forced) const {
   if (auto conflicts = settle(merged, is_forced, managers); !conflicts.empty()) {
     return {.conflicts = std::move(conflicts), .object = {}};
   }
-  const bool is_same = same_value(live_, merged, view_);
+  // To the letter: a member given up is a change even where Go would write it again.
+  const bool is_same = same_value(live_, merged, TypeView::deduced());
   subtract_from(own.at("fieldsV1"), unowned_fields());
   if (!is_same) set_time(own, writer_.now);
   drop_empty(managers);

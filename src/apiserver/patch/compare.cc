@@ -53,17 +53,12 @@ struct Pair {
 
 enum class Place : std::uint8_t { Root, Metadata, Below };
 
-const Doc* member_hinted(const Doc& object, std::string_view name, std::size_t hint) {
-  const Doc::Members& members = object.members();
+// The member of that name; `hint` is where it probably stands.
+const Doc* member_hinted(const Doc* object, std::string_view name, std::size_t hint) {
+  if (object == nullptr) return nullptr;
+  const Doc::Members& members = object->members();
   if (hint < members.size() && members[hint].key == name) return &members[hint].value;
-  return object.find(name);
-}
-
-// A null stands for an absent member where Go would leave the member out.
-bool counts(const Doc::Member& member, const schema::Struct* type) {
-  if (!member.value.is_null() || type == nullptr) return true;
-  const schema::Field* field = type->find(member.key);
-  return field == nullptr || field->is_always;
+  return object->find(name);
 }
 
 void add_always(const schema::Struct& type, const Doc* old, const Doc* now,
@@ -85,16 +80,14 @@ void add_always(const schema::Struct& type, const Doc* old, const Doc* now,
   }
 }
 
-// The members that may differ, by name.
-std::vector<Pair> member_pairs(const Doc* old, const Doc* now, const TypeView& type) {
-  const schema::Struct* as_struct = type.as_struct();
+// The members that may differ, by name. Those of `filled` that Go always writes count as there.
+std::vector<Pair> member_pairs(const Doc* old, const Doc* now, const schema::Struct* filled) {
   std::vector<Pair> pairs;
   if (now != nullptr) {
     const Doc::Members& members = now->members();
     pairs.reserve(members.size() + 4);
     for (std::size_t i = 0; i < members.size(); ++i) {
-      if (!counts(members[i], as_struct)) continue;
-      const Doc* before = old == nullptr ? nullptr : member_hinted(*old, members[i].key, i);
+      const Doc* before = member_hinted(old, members[i].key, i);
       if (before != nullptr && *before == members[i].value) continue;
       pairs.push_back({members[i].key, before, &members[i].value});
     }
@@ -102,31 +95,39 @@ std::vector<Pair> member_pairs(const Doc* old, const Doc* now, const TypeView& t
   if (old != nullptr) {
     const Doc::Members& members = old->members();
     for (std::size_t i = 0; i < members.size(); ++i) {
-      if (!counts(members[i], as_struct)) continue;
-      if (now != nullptr && member_hinted(*now, members[i].key, i) != nullptr) continue;
+      if (member_hinted(now, members[i].key, i) != nullptr) continue;
       pairs.push_back({members[i].key, &members[i].value, nullptr});
     }
   }
-  if (as_struct != nullptr) add_always(*as_struct, old, now, pairs);
+  if (filled != nullptr) add_always(*filled, old, now, pairs);
   std::ranges::sort(pairs, {}, &Pair::name);
   return pairs;
 }
 
 class Walk {
  public:
-  static void visit(const Doc* old, const Doc* now, const TypeView& type, Place place, Level& out);
+  explicit Walk(Reading reading) : reading_(reading) {}
+  void visit(const Doc* old, const Doc* now, const TypeView& type, Place place, Level& out);
 
  private:
   // Whether the value was taken as one leaf.
-  static bool visit_as(TypeView::Form form, const Doc* old, const Doc* now, const TypeView& type,
-                       Place place, Level& out);
-  static bool leaf(const Doc* old, const Doc* now, const TypeView& type, Level& out);
-  static bool visit_map(const Doc* old, const Doc* now, const TypeView& type, Place place,
-                        Level& out);
-  static bool visit_list(const Doc* old, const Doc* now, const TypeView& type, Level& out);
-  static void visit_item(const ItemIndex::Entry* old, const ItemIndex::Entry* now,
-                         const TypeView& item, Level& out);
+  bool visit_as(TypeView::Form form, const Doc* old, const Doc* now, const TypeView& type,
+                Place place, Level& out);
+  bool leaf(const Doc* old, const Doc* now, const TypeView& type, Level& out);
+  bool visit_map(const Doc* old, const Doc* now, const TypeView& type, Place place, Level& out);
+  bool visit_list(const Doc* old, const Doc* now, const TypeView& type, Level& out);
+  void visit_item(const ItemIndex::Entry* old, const ItemIndex::Entry* now, const TypeView& item,
+                  Level& out);
   static void add(std::string element, Level level, Level& out);
+  bool is_same(const Doc& a, const Doc& b, const TypeView& type) const {
+    return same_value(a, b, reading_ == Reading::AsGo ? type : TypeView::deduced());
+  }
+  // The struct whose absent members count, if any.
+  const schema::Struct* filled(const TypeView& type) const {
+    return reading_ == Reading::AsGo ? type.as_struct() : nullptr;
+  }
+
+  Reading reading_;
 };
 
 void Walk::add(std::string element, Level level, Level& out) {
@@ -146,7 +147,7 @@ bool Walk::leaf(const Doc* old, const Doc* now, const TypeView& type, Level& out
     out.is_changed = true;
   } else if (now == nullptr) {
     out.is_removed = true;
-  } else if (!same_value(*old, *now, type)) {
+  } else if (!is_same(*old, *now, type)) {
     out.is_changed = true;
   }
   return true;
@@ -186,12 +187,12 @@ bool Walk::visit_map(const Doc* old, const Doc* now, const TypeView& type, Place
   const Doc* now_map = now != nullptr && now->is_object() ? now : nullptr;
   const auto is_empty = [&](const Doc* map) {
     if (map == nullptr) return true;
-    return map->empty() && (type.as_struct() == nullptr || always_written(*type.as_struct()).empty());
+    return map->empty() && (filled(type) == nullptr || always_written(*filled(type)).empty());
   };
   if (type.is_atomic_map() || (is_empty(old_map) && is_empty(now_map))) {
     return leaf(old, now, type, out);
   }
-  const std::vector<Pair> pairs = member_pairs(old_map, now_map, type);
+  const std::vector<Pair> pairs = member_pairs(old_map, now_map, filled(type));
   if (old == nullptr) {
     out.changed.reserve(pairs.size() + 1);
     if (place == Place::Below) out.changed.push_back(self_mark());
@@ -227,7 +228,7 @@ void Walk::visit_item(const ItemIndex::Entry* old, const ItemIndex::Entry* now,
   if (old_repeated && now_repeated) {
     // Items that share a key have no fields of their own: they are one value together.
     out.is_changed = !std::ranges::equal(old->all, now->all, [&](const Doc* a, const Doc* b) {
-      return same_value(*a, *b, item);
+      return is_same(*a, *b, item);
     });
     return;
   }
@@ -275,7 +276,7 @@ bool Walk::visit_list(const Doc* old, const Doc* now, const TypeView& type, Leve
 }
 
 bool same_struct(const Doc& a, const Doc& b, const TypeView& type) {
-  return std::ranges::all_of(member_pairs(&a, &b, type), [&](const Pair& pair) {
+  return std::ranges::all_of(member_pairs(&a, &b, type.as_struct()), [&](const Pair& pair) {
     if (pair.old == nullptr || pair.now == nullptr) return false;
     const auto member = type.member(pair.name);
     return same_value(*pair.old, *pair.now, member ? *member : TypeView::deduced());
@@ -300,10 +301,10 @@ bool same_value(const Doc& a, const Doc& b, const TypeView& type) {
   });
 }
 
-Comparison compare(const Doc& old, const Doc& object, const TypeView& type) {
+Comparison compare(const Doc& old, const Doc& object, const TypeView& type, Reading reading) {
   static const Doc kNothing = Doc::object();
   Level level;
-  Walk::visit(old.is_null() ? &kNothing : &old, &object, type, Place::Root, level);
+  Walk(reading).visit(old.is_null() ? &kNothing : &old, &object, type, Place::Root, level);
   return {.changed = make_root(std::move(level.changed)),
           .removed = make_root(std::move(level.removed))};
 }

@@ -119,6 +119,7 @@ class StrategicMerge {
                                          bool is_deletion);
   static Outcome<bool> apply_item_directives(Doc::Items& live, Doc::Items& patch,
                                              std::string_view key);
+  static Outcome<Doc::Items> order_after(Doc::Items live, Doc::Items patch, std::string_view key);
   static Outcome<Doc::Items> merge_items(Doc::Items live, const Doc::Items& patch,
                                          const Merge& merge);
 };
@@ -207,27 +208,38 @@ Outcome<void> StrategicMerge::retain_keys(Doc& object, Doc& patch) {
   return {};
 }
 
+// Whether the item of the patch is the one at this place of the order.
+Outcome<bool> is_item_at(const Doc& item, const Doc& place, std::string_view key) {
+  if (key.empty()) return item == place;
+  for (const Doc* one : {&item, &place}) {
+    if (!one->is_object()) {
+      return go_error(fmt::format("expected a map, but received a {}", go_kind(*one)));
+    }
+    if (!one->has(key)) return no_merge_key(*one, key);
+  }
+  return item[key] == place[key];
+}
+
 // The items of the patch must be items of the order, in that order; deletions do not count.
 Outcome<void> check_order(const Doc::Items& patch, const Doc::Items& order, std::string_view key) {
   if (patch.empty() || order.empty()) return {};
-  std::size_t next = 0;
   std::vector<const Doc*> items;
   for (const Doc& item : patch) {
     if (!key.empty() && !item.is_object()) {
       return go_error(fmt::format("expected a map, but received a {}", go_kind(item)));
     }
-    if (!item.is_object() || !item.has(kPatch)) items.push_back(&item);
+    if (key.empty() || item[kPatch].as_string() != "delete") items.push_back(&item);
   }
-  for (std::size_t i = 0; next < items.size() && i < order.size(); ++i) {
-    if (!key.empty()) {
-      if (!order[i].is_object()) {
-        return go_error(fmt::format("expected a map, but received a {}", go_kind(order[i])));
-      }
-      if (!items[next]->has(key)) return no_merge_key(*items[next], key);
-      if (!order[i].has(key)) return no_merge_key(order[i], key);
+  std::size_t next = 0;
+  std::size_t place = 0;
+  while (next < items.size() && place < order.size()) {
+    if (items[next]->has(kPatch)) {
+      ++next;
+      continue;
     }
-    const Doc& left = key.empty() ? *items[next] : (*items[next])[key];
-    if (left == (key.empty() ? order[i] : order[i][key])) ++next;
+    JOGAK_TRY(const bool is_here, is_item_at(*items[next], order[place], key));
+    if (is_here) ++next;
+    ++place;
   }
   if (next == items.size()) return {};
   return go_error(fmt::format("The order in patch list:\n{}\n doesn't match {} list:\n{}\n",
@@ -247,7 +259,7 @@ Outcome<void> StrategicMerge::apply_order(Doc& object, Doc& patch, const Struct*
     }
   }
   JOGAK_TRY(const Merge merge, look_up(type, name));
-  const Doc::Items live = live_list == nullptr ? Doc::Items() : live_list->items();
+  Doc::Items live = live_list == nullptr ? Doc::Items() : live_list->items();
   Doc::Items changes = patch_list == nullptr ? Doc::Items() : patch_list->items();
   JOGAK_TRY_VOID(check_order(changes, order.items(), merge.key));
   if (live_list == nullptr && patch_list == nullptr) return {};
@@ -267,6 +279,9 @@ Outcome<void> StrategicMerge::apply_order(Doc& object, Doc& patch, const Struct*
   if (has_objects || !merge.key.empty()) {
     JOGAK_TRY_VOID(require_key(merged, merge.key));
     JOGAK_TRY_VOID(require_key(order.items(), merge.key));
+  }
+  if (has_objects && merge.is_merge && live_list != nullptr) {
+    JOGAK_TRY(live, order_after(std::move(live), std::move(changes), merge.key));
   }
   auto [named, others] = split_by_presence(std::move(merged), order.items(), merge.key);
   object.set(name, Doc::array(merge_order(std::move(named), std::move(others), order.items(), live,
@@ -323,6 +338,20 @@ Outcome<bool> StrategicMerge::apply_item_directives(Doc::Items& live, Doc::Items
   }
   patch = std::move(rest);
   return is_replacement;
+}
+
+// The live order as the server remembers it after a merge: what was deleted is gone, and what was
+// added stands behind the rest as long as there is room in the old list.
+Outcome<Doc::Items> StrategicMerge::order_after(Doc::Items live, Doc::Items patch,
+                                                std::string_view key) {
+  const std::size_t room = live.size();
+  JOGAK_TRY(const bool is_replacement, apply_item_directives(live, patch, key));
+  if (is_replacement) return live;
+  ItemPlaces places(live, key);
+  for (Doc& item : patch) {
+    if (live.size() < room && places.add(item, live.size())) live.push_back(std::move(item));
+  }
+  return live;
 }
 
 Outcome<Doc::Items> StrategicMerge::merge_items(Doc::Items live, const Doc::Items& patch,
