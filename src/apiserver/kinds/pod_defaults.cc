@@ -92,15 +92,15 @@ void default_probe(Doc& container, std::string_view key) {
   });
 }
 
-void default_pull_policy(Doc& holder, std::string_view key, const std::string& image) {
-  Doc& policy = holder.at(key);
-  if (policy.as_string().empty()) {
-    policy = is_latest_image(image) ? "Always" : "IfNotPresent";
+void default_pull_policy(Doc& holder, std::string_view key, std::string_view image_key) {
+  if (holder[key].as_string().empty()) {
+    const bool is_latest = is_latest_image(holder[image_key].as_string());
+    holder.set(key, is_latest ? "Always" : "IfNotPresent");
   }
 }
 
 void default_container(Doc& container) {
-  default_pull_policy(container, "imagePullPolicy", container["image"].as_string());
+  default_pull_policy(container, "imagePullPolicy", "image");
   default_string(container, "terminationMessagePath", "/dev/termination-log");
   default_string(container, "terminationMessagePolicy", "File");
   for_each(container, "ports", [](Doc& port) { default_string(port, "protocol", "TCP"); });
@@ -173,7 +173,7 @@ void default_volume(Doc& volume) {
   with_member(volume, "projected", default_projection);
   with_member(volume, "ephemeral", default_ephemeral);
   with_member(volume, "image", [](Doc& image) {
-    default_pull_policy(image, "pullPolicy", image["reference"].as_string());
+    default_pull_policy(image, "pullPolicy", "reference");
   });
   for (const StringDefault& field : kVolumeStrings) {
     with_member(volume, field.source,
