@@ -18,8 +18,8 @@ namespace {
 class Value {
  public:
   explicit Value(const Doc* part) : at_(part) {}
-  explicit Value(Doc made) : made_(std::make_shared<const Doc>(std::move(made))),
-                             at_(made_.get()) {}
+  explicit Value(Doc made)
+      : made_(std::make_shared<const Doc>(std::move(made))), at_(made_.get()) {}
   // A part of another value, which is kept alive.
   Value(const Value& whole, const Doc* part) : made_(whole.made_), at_(part) {}
 
@@ -48,17 +48,27 @@ class Evaluator {
 
   Result<Value> run(const Node& node) {
     switch (node.kind) {
-      case Node::Kind::Literal: return Value(&node.literal);
-      case Node::Kind::Name: return find_name(node.text);
-      case Node::Kind::Select: return select(node);
-      case Node::Kind::Has: return has(node);
-      case Node::Kind::Index: return index(node);
-      case Node::Kind::Operator: return run_operator(node);
+      case Node::Kind::Literal:
+        return Value(&node.literal);
+      case Node::Kind::Name:
+        return find_name(node.text);
+      case Node::Kind::Select:
+        return select(node);
+      case Node::Kind::Has:
+        return has(node);
+      case Node::Kind::Index:
+        return index(node);
+      case Node::Kind::Operator:
+        return run_operator(node);
       case Node::Kind::Call:
-      case Node::Kind::Method: return call(node);
-      case Node::Kind::Macro: return macro(node);
-      case Node::Kind::List: return list(node);
-      case Node::Kind::Map: return map(node);
+      case Node::Kind::Method:
+        return call(node);
+      case Node::Kind::Macro:
+        return macro(node);
+      case Node::Kind::List:
+        return list(node);
+      case Node::Kind::Map:
+        return map(node);
     }
     return no_overload();
   }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The functions in one table: name, kind, number of arguments.
 #include "apiserver/crd/cel_functions.h"
 
 #include <algorithm>
@@ -49,15 +51,13 @@ Result<Doc> test_texts(const Args& args, const Test& test) {
 }
 
 Result<Doc> starts_with(const Args& args) {
-  return test_texts(args, [](const std::string& a, const std::string& b) {
-    return a.starts_with(b);
-  });
+  return test_texts(args,
+                    [](const std::string& a, const std::string& b) { return a.starts_with(b); });
 }
 
 Result<Doc> ends_with(const Args& args) {
-  return test_texts(args, [](const std::string& a, const std::string& b) {
-    return a.ends_with(b);
-  });
+  return test_texts(args,
+                    [](const std::string& a, const std::string& b) { return a.ends_with(b); });
 }
 
 Result<Doc> contains(const Args& args) {
@@ -67,9 +67,8 @@ Result<Doc> contains(const Args& args) {
 }
 
 Result<Doc> matches(const Args& args) {
-  return test_texts(args, [](const std::string& a, const std::string& b) {
-    return pattern_matches(b, a);
-  });
+  return test_texts(
+      args, [](const std::string& a, const std::string& b) { return pattern_matches(b, a); });
 }
 
 Result<Doc> to_text(const Args& args) {
@@ -303,9 +302,15 @@ Result<Doc> whole_arithmetic(char symbol, std::int64_t a, std::int64_t b) {
   std::int64_t out = 0;
   bool overflows = false;
   switch (symbol) {
-    case '+': overflows = __builtin_add_overflow(a, b, &out); break;
-    case '-': overflows = __builtin_sub_overflow(a, b, &out); break;
-    case '*': overflows = __builtin_mul_overflow(a, b, &out); break;
+    case '+':
+      overflows = __builtin_add_overflow(a, b, &out);
+      break;
+    case '-':
+      overflows = __builtin_sub_overflow(a, b, &out);
+      break;
+    case '*':
+      overflows = __builtin_mul_overflow(a, b, &out);
+      break;
     default:
       if (b == 0) return invalid("{} by zero", symbol == '/' ? "division" : "modulus");
       overflows = b == -1 && a == std::numeric_limits<std::int64_t>::min();
@@ -341,13 +346,17 @@ Result<Doc> arithmetic(char symbol, const Doc& a, const Doc& b) {
     const double left = number_of(a);
     const double right = number_of(b);
     switch (symbol) {
-      case '+': return number_doc(left + right);
-      case '-': return number_doc(left - right);
-      case '*': return number_doc(left * right);
+      case '+':
+        return number_doc(left + right);
+      case '-':
+        return number_doc(left - right);
+      case '*':
+        return number_doc(left * right);
       case '/':
         if (right != 0) return number_doc(left / right);
         return invalid("division by zero");
-      default: return no_overload();
+      default:
+        return no_overload();
     }
   }
   if (symbol != '+') return no_overload();

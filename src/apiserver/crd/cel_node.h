@@ -17,17 +17,17 @@ using NodePtr = std::shared_ptr<const Node>;
 
 struct Node {
   enum class Kind : std::uint8_t {
-    Literal,  // literal
-    Name,     // text
-    Select,   // args[0].text
-    Has,      // has(args[0].text)
-    Index,    // args[0][args[1]]
-    Operator, // text on args: "!", "-", "+", "&&", "?:", "in"
-    Call,     // text(args...)
-    Method,   // args[0].text(args[1]...)
-    Macro,    // args[0].text(variable, args[1]...)
-    List,     // args
-    Map       // keys and values in turn
+    Literal,   // literal
+    Name,      // text
+    Select,    // args[0].text
+    Has,       // has(args[0].text)
+    Index,     // args[0][args[1]]
+    Operator,  // text on args: "!", "-", "+", "&&", "?:", "in"
+    Call,      // text(args...)
+    Method,    // args[0].text(args[1]...)
+    Macro,     // args[0].text(variable, args[1]...)
+    List,      // args
+    Map        // keys and values in turn
   };
 
   Kind kind = Kind::Literal;

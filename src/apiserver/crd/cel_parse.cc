@@ -28,9 +28,7 @@ struct Scanned {
 };
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_name_start(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
+bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
 
 void append_utf8(std::uint32_t rune, std::string& out) {
@@ -140,9 +138,9 @@ class Lexer {
   Result<Scanned> text_literal(bool is_raw) {
     const std::size_t start = at_;
     if (is_raw) ++at_;
-    const std::string_view quote =
-        rest().starts_with("\"\"\"") || rest().starts_with("'''") ? rest().substr(0, 3)
-                                                                   : rest().substr(0, 1);
+    const std::string_view quote = rest().starts_with("\"\"\"") || rest().starts_with("'''")
+                                       ? rest().substr(0, 3)
+                                       : rest().substr(0, 1);
     at_ += quote.size();
     Scanned out{Token::Text, "", start};
     while (!rest().starts_with(quote)) {
@@ -257,14 +255,13 @@ class Parser {
 
   // The operator of that level at hand; "" when there is none. Levels bind ever tighter.
   std::string operator_of(int level) const {
-    static const std::array<std::vector<std::string_view>, 5> kLevels = {{
-        {"||"}, {"&&"}, {"<", "<=", ">", ">=", "==", "!=", "in"}, {"+", "-"}, {"*", "/", "%"}}};
+    static const std::array<std::vector<std::string_view>, 5> kLevels = {
+        {{"||"}, {"&&"}, {"<", "<=", ">", ">=", "==", "!=", "in"}, {"+", "-"}, {"*", "/", "%"}}};
     if (now().token != Token::Symbol && !(now().token == Token::Name && now().text == "in")) {
       return "";
     }
     const auto& symbols = kLevels[static_cast<std::size_t>(level)];
-    return std::find(symbols.begin(), symbols.end(), now().text) != symbols.end() ? now().text
-                                                                                  : "";
+    return std::find(symbols.begin(), symbols.end(), now().text) != symbols.end() ? now().text : "";
   }
 
   Result<NodePtr> binary(int level) {
@@ -356,11 +353,20 @@ class Parser {
   Result<NodePtr> primary() {
     const Scanned token = now();
     switch (token.token) {
-      case Token::Int: ++at_; return integer(token.text);
-      case Token::Float: ++at_; return literal(Doc::number(token.text));
-      case Token::Text: ++at_; return literal(Doc(token.text));
-      case Token::Name: ++at_; return named(token.text);
-      default: break;
+      case Token::Int:
+        ++at_;
+        return integer(token.text);
+      case Token::Float:
+        ++at_;
+        return literal(Doc::number(token.text));
+      case Token::Text:
+        ++at_;
+        return literal(Doc(token.text));
+      case Token::Name:
+        ++at_;
+        return named(token.text);
+      default:
+        break;
     }
     if (take("(")) {
       JOGAK_TRY(NodePtr inner, expression());
@@ -380,8 +386,8 @@ class Parser {
     std::int64_t value = 0;
     const bool is_hex = text.starts_with("0x") || text.starts_with("0X");
     const std::string digits = is_hex ? text.substr(2) : text;
-    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value,
-                                             is_hex ? 16 : 10);
+    const auto [end, code] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), value, is_hex ? 16 : 10);
     if (code != std::errc()) return invalid("Syntax error: invalid int literal");
     return literal(Doc(value));
   }
@@ -430,8 +436,9 @@ std::string unescaped_member(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kEscapes = {
       {{"__underscores__", "__"}, {"__dot__", "."}, {"__dash__", "-"}, {"__slash__", "/"}}};
   constexpr std::array<std::string_view, 20> kReserved = {
-      "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for",
-      "function", "if", "import", "let", "loop", "package", "namespace", "return", "var", "while"};
+      "true",     "false",   "null",      "in",       "as",  "break",  "const",
+      "continue", "else",    "for",       "function", "if",  "import", "let",
+      "loop",     "package", "namespace", "return",   "var", "while"};
   if (name.size() > 4 && name.starts_with("__") && name.ends_with("__")) {
     const std::string_view inner = name.substr(2, name.size() - 4);
     if (std::find(kReserved.begin(), kReserved.end(), inner) != kReserved.end()) {
@@ -440,9 +447,9 @@ std::string unescaped_member(std::string_view name) {
   }
   std::string out;
   while (!name.empty()) {
-    const auto* found =
-        std::find_if(kEscapes.begin(), kEscapes.end(),
-                     [&](const auto& escape) { return name.starts_with(escape.first); });
+    const auto* found = std::find_if(kEscapes.begin(), kEscapes.end(), [&](const auto& escape) {
+      return name.starts_with(escape.first);
+    });
     if (found == kEscapes.end()) {
       out += name.front();
       name.remove_prefix(1);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Expressions of real definitions, then one test a part of the language.
 #include "apiserver/crd/cel.h"
 
 #include "apiserver/crd/testing.h"
@@ -45,7 +47,7 @@ TEST(Cel, PrecedenceAndArithmetic) {
 }
 
 TEST(Cel, Logic) {
-  EXPECT_EQ(run("self.x || true"), "true");   // the error does not count
+  EXPECT_EQ(run("self.x || true"), "true");  // the error does not count
   EXPECT_EQ(run("false && self.x"), "false");
   EXPECT_EQ(run("self.x && true"), "error: no such key: x");
   EXPECT_EQ(run("1 || true"), "true");

@@ -28,8 +28,12 @@ void add_crd_kind(Registry& registry);
 // be missing), reads metadata, drops what the schema does not know. `complaints` is filled in
 // whether or not the object is refused; the real server warns of unknown fields even then. The
 // refusal is ready for the client.
-ApiResult<Doc> decode_custom(Doc object, const Resource& resource,
-                             schema::Complaints& complaints);
+ApiResult<Doc> decode_custom(Doc object, const Resource& resource, schema::Complaints& complaints);
+
+// The resources of a stored definition that is established; others bring none. CustomKinds does
+// this by itself; before it there is, it is for a server that restores objects and wants to know
+// what may be selected by.
+void add_custom_resources(Registry& registry, const Doc& crd);
 
 // Keeps a registry in step with the stored definitions, and does what the controllers of the real
 // API server do with them: accepted names, conditions, and the deletion of all objects before a

@@ -47,9 +47,9 @@ std::string table_of(const Doc& crd) {
 // Eight bytes by which clients see that the storage version changed.
 std::string storage_hash(const Doc& crd) {
   std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
-  for (const char c : fmt::format("{}/{}/{}", crd.get("spec", "group").as_string(),
-                                  storage_version_of(crd),
-                                  crd.get("spec", "names", "kind").as_string())) {
+  for (const char c :
+       fmt::format("{}/{}/{}", crd.get("spec", "group").as_string(), storage_version_of(crd),
+                   crd.get("spec", "names", "kind").as_string())) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
   }
   constexpr std::string_view kDigits =
@@ -110,6 +110,18 @@ Resource resource_of(const Doc& crd, const Doc& version) {
   }
   if (condition_is(crd, "Terminating", "True")) out.create_handler = refuse_while_terminating;
   out.strategy = std::move(strategy);
+  return out;
+}
+
+// The best one first.
+std::vector<const Doc*> served_versions(const Doc& crd) {
+  std::vector<const Doc*> out;
+  for (const Doc& version : crd.get("spec", "versions").items()) {
+    if (version["served"].as_bool()) out.push_back(&version);
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Doc* a, const Doc* b) {
+    return is_preferred_over((*a)["name"].as_string(), (*b)["name"].as_string());
+  });
   return out;
 }
 
@@ -186,6 +198,16 @@ bool remove_finalizer(Doc& object, std::string_view name) {
 
 }  // namespace
 
+void add_custom_resources(Registry& registry, const Doc& crd) {
+  if (!condition_is(crd, "Established", "True")) return;
+  const std::vector<const Doc*> versions = served_versions(crd);
+  for (const Doc* version : versions) {
+    Resource resource = resource_of(crd, *version);
+    resource.is_preferred = version == versions.front();
+    registry.add(std::move(resource));
+  }
+}
+
 struct CustomKinds::Served {
   Doc form;
   std::string group, plural;
@@ -230,38 +252,27 @@ void CustomKinds::crd_removed(const Doc& crd) {
 }
 
 void CustomKinds::serve(const Doc& crd) {
-  std::unique_ptr<Served>& served = served_[name_of(crd)];
   Doc form = served_form(crd);
-  if (served != nullptr && served->form == form) return;
-  if (served != nullptr) withdraw(name_of(crd));
+  const auto before = served_.find(name_of(crd));
+  if (before != served_.end() && before->second->form == form) return;
+  withdraw(name_of(crd));
   auto made = std::make_unique<Served>();
   made->form = std::move(form);
-  std::vector<const Doc*> versions;
-  for (const Doc& version : crd.get("spec", "versions").items()) {
-    if (version["served"].as_bool()) versions.push_back(&version);
+  for (const Doc* version : served_versions(crd)) {
+    made->group = crd.get("spec", "group").as_string();
+    made->plural = crd.get("status", "acceptedNames", "plural").as_string();
+    made->versions.push_back((*version)["name"].as_string());
   }
-  std::stable_sort(versions.begin(), versions.end(), [](const Doc* a, const Doc* b) {
-    return is_preferred_over((*a)["name"].as_string(), (*b)["name"].as_string());
-  });
-  for (const Doc* version : versions) {
-    Resource resource = resource_of(crd, *version);
-    resource.is_preferred = version == versions.front();
-    made->group = resource.group;
-    made->plural = resource.plural;
-    made->versions.push_back(resource.version);
-    registry_.add(std::move(resource));
-  }
+  add_custom_resources(registry_, crd);
   served_[name_of(crd)] = std::move(made);
 }
 
 void CustomKinds::withdraw(const std::string& crd_name) {
   const auto found = served_.find(crd_name);
   if (found == served_.end()) return;
-  if (found->second != nullptr) {
-    const Served& served = *found->second;
-    for (const std::string& version : served.versions) {
-      registry_.remove(served.group, version, served.plural);
-    }
+  const Served& served = *found->second;
+  for (const std::string& version : served.versions) {
+    registry_.remove(served.group, version, served.plural);
   }
   served_.erase(found);
 }

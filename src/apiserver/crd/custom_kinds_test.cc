@@ -79,6 +79,8 @@ class FakeApi : public Api {
     return {};
   }
 
+  std::vector<Table> tables() const override { return {}; }
+
   std::shared_ptr<void> follow(std::string_view /*resource*/, Follower follower) override {
     auto handle = std::make_shared<Follower>(std::move(follower));
     follower_ = handle;
@@ -208,9 +210,9 @@ TEST_F(CustomKindsTest, ANewSchemaIsServed) {
   EXPECT_GT(registry_.generation(), before);
   const Resource* widgets = registry_.find("g.example", "v1", "widgets");
   ASSERT_NE(widgets, nullptr);
-  EXPECT_EQ(widgets->custom_schema->get("properties", "spec", "properties", "size", "maximum")
-                .as_int(),
-            99);
+  EXPECT_EQ(
+      widgets->custom_schema->get("properties", "spec", "properties", "size", "maximum").as_int(),
+      99);
 }
 
 TEST_F(CustomKindsTest, AStatusWriteLeavesTheResourceAlone) {
@@ -253,7 +255,8 @@ TEST_F(CustomKindsTest, FreedNamesGoToTheNext) {
 TEST_F(CustomKindsTest, DeletionTakesTheObjectsAlong) {
   create();
   (void)api_.create("widgets.g.example", "n", doc(R"({"metadata": {"name": "a",
-                    "namespace": "n"}})"), "", "");
+                    "namespace": "n"}})"),
+                    "", "");
   start_deletion();
   loop_.run_ready();
   EXPECT_TRUE(current().is_null());
@@ -264,7 +267,8 @@ TEST_F(CustomKindsTest, DeletionTakesTheObjectsAlong) {
 TEST_F(CustomKindsTest, FinalizersOfObjectsAreWaitedFor) {
   create();
   (void)api_.create("widgets.g.example", "n", doc(R"({"metadata": {"name": "a",
-                    "namespace": "n", "finalizers": ["x/y"]}})"), "", "");
+                    "namespace": "n", "finalizers": ["x/y"]}})"),
+                    "", "");
   start_deletion();
   loop_.run_ready();
   EXPECT_EQ(condition_of(current(), "Terminating")["reason"].as_string(),

@@ -91,8 +91,7 @@ void warn_of_finalizers(const Doc& object, const Doc& old, WriteContext& context
   }
   for (const std::string& name : added) {
     for (const std::string& problem : check_qualified_name(name)) {
-      context.warnings.push_back(
-          fmt::format("metadata.finalizers: {}: {}", quoted(name), problem));
+      context.warnings.push_back(fmt::format("metadata.finalizers: {}: {}", quoted(name), problem));
     }
     if (name.find('/') != std::string::npos || name == "orphan" || name == "foregroundDeletion" ||
         name == "kubernetes") {
@@ -101,8 +100,7 @@ void warn_of_finalizers(const Doc& object, const Doc& old, WriteContext& context
     context.warnings.push_back(fmt::format(
         "metadata.finalizers: {}: prefer a domain-qualified finalizer name{} to avoid accidental "
         "conflicts with other finalizer writers",
-        quoted(name),
-        name.find('.') != std::string::npos ? " including a path (/)" : ""));
+        quoted(name), name.find('.') != std::string::npos ? " including a path (/)" : ""));
   }
 }
 
@@ -114,8 +112,10 @@ bool blocks_rules(const FieldErrors& errors) {
       case FieldErrorType::Required:
       case FieldErrorType::TooLong:
       case FieldErrorType::TooMany:
-      case FieldErrorType::TypeInvalid: return true;
-      default: return false;
+      case FieldErrorType::TypeInvalid:
+        return true;
+      default:
+        return false;
     }
   });
 }
@@ -131,8 +131,8 @@ std::optional<ScalePaths> scale_of(const Doc& version) {
 ApiResult<Doc> read_scale(const Doc& object, const ScalePaths& paths) {
   const Doc& replicas = value_at(object, paths.spec_replicas);
   const Doc& current = value_at(object, paths.status_replicas);
-  for (const auto& [value, path] : {std::pair(&replicas, &paths.spec_replicas),
-                                    std::pair(&current, &paths.status_replicas)}) {
+  for (const auto& [value, path] :
+       {std::pair(&replicas, &paths.spec_replicas), std::pair(&current, &paths.status_replicas)}) {
     const std::string what = access_error(*value, *path, false);
     if (!what.empty()) return bare_error(500, what);
   }
@@ -171,8 +171,7 @@ CustomStrategy::CustomStrategy(const Doc& version, Doc storage_schema)
   const Doc* status = version["subresources"].find("status");
   has_status_ = status != nullptr && !status->is_null();
   for (const Doc& field : version["selectableFields"].items()) {
-    selectable_.push_back(
-        interned(std::string(without_dot(field["jsonPath"].as_string()))));
+    selectable_.push_back(interned(std::string(without_dot(field["jsonPath"].as_string()))));
   }
   if (Rules::has_any(schema_)) rules_.emplace(schema_);
 }
@@ -248,8 +247,7 @@ void CustomStrategy::check_scale_status(const Doc& object, FieldErrors& errors) 
   if (!scale_) return;
   check_replicas(object, scale_->status_replicas, errors);
   if (scale_->selector.empty()) return;
-  const std::string what =
-      access_error(value_at(object, scale_->selector), scale_->selector, true);
+  const std::string what = access_error(value_at(object, scale_->selector), scale_->selector, true);
   if (!what.empty()) errors.invalid(Path(scale_->selector), "", what);
 }
 

@@ -37,9 +37,8 @@ class CustomStrategy : public Strategy {
                        FieldErrors& errors) const override;
   void prepare_subresource_update(std::string_view subresource, Doc& object, const Doc& old,
                                   WriteContext& context) const override;
-  void validate_subresource_update(std::string_view subresource, const Doc& object,
-                                   const Doc& old, WriteContext& context,
-                                   FieldErrors& errors) const override;
+  void validate_subresource_update(std::string_view subresource, const Doc& object, const Doc& old,
+                                   WriteContext& context, FieldErrors& errors) const override;
   bool spec_changed(const Doc& object, const Doc& old) const override;
   std::vector<std::string_view> selectable_fields() const override { return selectable_; }
   bool allows_unconditional_update() const override { return false; }

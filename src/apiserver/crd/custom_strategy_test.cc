@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Objects of a custom kind against the answers that a real server gave to the same requests.
 #include "apiserver/crd/custom_strategy.h"
 
 #include "apiserver/crd/crd.h"

@@ -50,8 +50,7 @@ void complain(const std::vector<std::string>& paths, schema::Complaints& complai
 
 }  // namespace
 
-ApiResult<Doc> decode_custom(Doc object, const Resource& resource,
-                             schema::Complaints& complaints) {
+ApiResult<Doc> decode_custom(Doc object, const Resource& resource, schema::Complaints& complaints) {
   const std::string kind = object["kind"].as_string();
   const std::string api_version = object["apiVersion"].as_string();
   if (kind.empty()) return kind_is_missing(object, resource);

@@ -6,9 +6,6 @@
 #include "apiserver/crd/definition.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <optional>
 #include <set>
 
 #include <fmt/core.h>
@@ -25,8 +22,7 @@ namespace {
 constexpr std::string_view kApproval = "api-approved.kubernetes.io";
 constexpr std::size_t kSelectableMax = 8;
 constexpr std::string_view kColumnTypes = "boolean,date,integer,number,string";
-constexpr std::string_view kColumnFormats =
-    "byte,date,date-time,double,float,int32,int64,password";
+constexpr std::string_view kColumnFormats = "byte,date,date-time,double,float,int32,int64,password";
 
 std::string joined(const Problems& problems) {
   std::string out;
@@ -77,9 +73,8 @@ void check_scale_path(const Doc& scale, std::string_view key, bool is_required,
   }
   if (path[0] != '.') {
     check_json_path(path, here, errors);
-  } else if (std::none_of(prefixes.begin(), prefixes.end(), [&](std::string_view prefix) {
-               return path.starts_with(prefix);
-             })) {
+  } else if (std::none_of(prefixes.begin(), prefixes.end(),
+                          [&](std::string_view prefix) { return path.starts_with(prefix); })) {
     errors.invalid(here, path, rule);
   }
 }
@@ -180,9 +175,10 @@ void check_deprecation(const Doc& version, const Path& at, FieldErrors& errors) 
     return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
   });
   if (control == text.end()) return;
-  complain(fmt::format("must only contain printable UTF-8 characters; non-printable character "
-                       "found at index {}",
-                       control - text.begin()));
+  complain(
+      fmt::format("must only contain printable UTF-8 characters; non-printable character "
+                  "found at index {}",
+                  control - text.begin()));
 }
 
 // What a version may say for itself and all may say in common: the parts of `holder` whose key says
@@ -200,8 +196,7 @@ void check_parts(const Doc& holder, bool status_enabled, Parts parts, std::strin
     check_subresources(holder["subresources"], at.child("subresources"), errors);
   }
   if (parts.columns) {
-    check_columns(holder["additionalPrinterColumns"], at.child("additionalPrinterColumns"),
-                  errors);
+    check_columns(holder["additionalPrinterColumns"], at.child("additionalPrinterColumns"), errors);
   }
   if (parts.selectable) {
     check_selectable(holder["selectableFields"], holder.get("schema", "openAPIV3Schema"),
@@ -368,8 +363,7 @@ void check_stored_versions(const Doc& crd, FieldErrors& errors) {
   for (const Doc& version : versions.items()) {
     names.push(version["name"]);
     if (version["storage"].as_bool() && !has(stored, version["name"])) {
-      errors.invalid(at, stored,
-                     "must have the storage version " + version["name"].as_string());
+      errors.invalid(at, stored, "must have the storage version " + version["name"].as_string());
     }
   }
   for (std::size_t i = 0; i < stored.size(); ++i) {
@@ -396,10 +390,9 @@ void check_approval(const Doc& crd, const Doc* old, FieldErrors& errors) {
   if (old != nullptr && meta(*old)["annotations"][kApproval].as_string() == approval) return;
   const Path at = Path("metadata.annotations").key(kApproval);
   if (approval.empty()) {
-    errors.required(at,
-                    fmt::format("protected groups must have approval annotation {}, see "
-                                "https://github.com/kubernetes/enhancements/pull/1111",
-                                quoted(kApproval)));
+    errors.required(at, fmt::format("protected groups must have approval annotation {}, see "
+                                    "https://github.com/kubernetes/enhancements/pull/1111",
+                                    quoted(kApproval)));
   } else if (!approval.starts_with("unapproved") && approval.find("://") == std::string::npos) {
     errors.invalid(at, approval,
                    fmt::format("protected groups must have approval annotation {} with either a "
@@ -407,36 +400,6 @@ void check_approval(const Doc& crd, const Doc* old, FieldErrors& errors) {
                                "https://github.com/kubernetes/enhancements/pull/1111",
                                quoted(kApproval)));
   }
-}
-
-// "v2beta1": {2, 1 (beta), 1}. Versions of another form come last, in order of their text.
-struct KubeVersion {
-  int major = 0;
-  int stage = 0;  // 2 stable, 1 beta, 0 alpha
-  int minor = 0;
-
-  friend auto operator<=>(const KubeVersion&, const KubeVersion&) = default;
-};
-
-bool take_number(std::string_view& text, int& number) {
-  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (code != std::errc() || number <= 0) return false;
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return true;
-}
-
-std::optional<KubeVersion> parse_version(std::string_view text) {
-  KubeVersion out;
-  if (!text.starts_with('v')) return std::nullopt;
-  text.remove_prefix(1);
-  if (!take_number(text, out.major)) return std::nullopt;
-  out.stage = 2;
-  if (text.empty()) return out;
-  out.stage = text.starts_with("beta") ? 1 : 0;
-  if (out.stage == 0 && !text.starts_with("alpha")) return std::nullopt;
-  text.remove_prefix(out.stage == 1 ? 4 : 5);
-  if (!take_number(text, out.minor) || !text.empty()) return std::nullopt;
-  return out;
 }
 
 }  // namespace
@@ -447,18 +410,6 @@ const std::string& storage_version_of(const Doc& crd) {
     if (version["storage"].as_bool()) return version["name"].as_string();
   }
   return kNone;
-}
-
-bool is_preferred_over(std::string_view a, std::string_view b) {
-  const auto left = parse_version(a);
-  const auto right = parse_version(b);
-  if (!left && !right) return a < b;
-  if (!left || !right) return left.has_value();
-  // Stable ones first, then by number.
-  const auto rank = [](const KubeVersion& version) {
-    return std::array<int, 3>{version.stage, version.major, version.minor};
-  };
-  return rank(*left) > rank(*right);
 }
 
 void check_definition_names(const Doc& names, const Path& at, FieldErrors& errors) {
@@ -485,8 +436,8 @@ void check_definition_names(const Doc& names, const Path& at, FieldErrors& error
 void check_definition(const Doc& crd, const Doc* old, FieldErrors& errors) {
   const Doc& spec = crd["spec"];
   if (old == nullptr) {
-    const std::string wanted = fmt::format("{}.{}", spec.get("names", "plural").as_string(),
-                                           spec["group"].as_string());
+    const std::string wanted =
+        fmt::format("{}.{}", spec.get("names", "plural").as_string(), spec["group"].as_string());
     if (!name_of(crd).empty() && name_of(crd) != wanted) {
       errors.invalid(Path("metadata.name"), name_of(crd),
                      "must be spec.names.plural+\".\"+spec.group");

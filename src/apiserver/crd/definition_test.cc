@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Definitions: what is filled in, what is refused and where, what deletion does.
 #include "apiserver/crd/definition.h"
 
 #include <algorithm>
@@ -178,15 +180,13 @@ TEST(Definition, ProtectedGroupsNeedApproval) {
 }
 
 TEST(Definition, Conversion) {
-  EXPECT_EQ(findings([](Doc& crd) {
-              crd.at("spec").set("conversion", doc(R"({"strategy": "Webhook"})"));
-            }),
-            (Lines{"spec.conversion.webhookClientConfig",
-                   "spec.conversion.conversionReviewVersions"}));
-  EXPECT_EQ(findings([](Doc& crd) {
-              crd.at("spec").set("conversion", doc(R"({"strategy": "Other"})"));
-            }),
-            Lines{"spec.conversion.strategy"});
+  EXPECT_EQ(
+      findings(
+          [](Doc& crd) { crd.at("spec").set("conversion", doc(R"({"strategy": "Webhook"})")); }),
+      (Lines{"spec.conversion.webhookClientConfig", "spec.conversion.conversionReviewVersions"}));
+  EXPECT_EQ(
+      findings([](Doc& crd) { crd.at("spec").set("conversion", doc(R"({"strategy": "Other"})")); }),
+      Lines{"spec.conversion.strategy"});
 }
 
 TEST(Definition, WhatMayNotChange) {
@@ -200,8 +200,7 @@ TEST(Definition, WhatMayNotChange) {
   set_condition(old, "Established", "True", "InitialNamesAccepted", "", 0);
   FieldErrors after;
   check_definition(crd, &old, after);
-  EXPECT_EQ(testing::fields(after),
-            (Lines{"spec.scope", "spec.names.kind", "spec.names.plural"}));
+  EXPECT_EQ(testing::fields(after), (Lines{"spec.scope", "spec.names.kind", "spec.names.plural"}));
 }
 
 TEST(Definition, StorageVersionsAddUp) {
@@ -243,18 +242,16 @@ TEST(Definition, DeletionWaitsForTheObjects) {
   EXPECT_TRUE(is_deleting(**marked));
   EXPECT_TRUE(has_finalizer(**marked, kCleanupFinalizer));
   EXPECT_FALSE(meta(**marked).has("deletionGracePeriodSeconds"));
-  EXPECT_EQ(condition_of(**marked, "Terminating")["reason"].as_string(),
-            "InstanceDeletionPending");
+  EXPECT_EQ(condition_of(**marked, "Terminating")["reason"].as_string(), "InstanceDeletionPending");
   EXPECT_FALSE(strategy().delete_instead(**marked, writing.context).has_value());
 }
 
 TEST(Definition, PreferredVersions) {
   Lines versions = {"foo10", "v1", "v12alpha1", "foo1", "v3beta1", "v10", "v11beta2", "v2"};
-  std::sort(versions.begin(), versions.end(), [](const std::string& a, const std::string& b) {
-    return is_preferred_over(a, b);
-  });
-  EXPECT_EQ(versions, (Lines{"v10", "v2", "v1", "v11beta2", "v3beta1", "v12alpha1", "foo1",
-                             "foo10"}));
+  std::sort(versions.begin(), versions.end(),
+            [](const std::string& a, const std::string& b) { return is_preferred_over(a, b); });
+  EXPECT_EQ(versions,
+            (Lines{"v10", "v2", "v1", "v11beta2", "v3beta1", "v12alpha1", "foo1", "foo10"}));
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A right and a wrong text for the formats, and patterns.
 #include "apiserver/crd/formats.h"
 
 #include <gtest/gtest.h>

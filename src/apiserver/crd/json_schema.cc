@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Lookups in schemas; see the header.
 #include "apiserver/crd/json_schema.h"
 
 namespace jogak::api {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Uniqueness by the JSON of values and keys, and the members that embedded resources need.
 #include "apiserver/crd/list_check.h"
 
 #include <map>

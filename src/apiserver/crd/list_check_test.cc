@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What stands twice in a list, and embedded resources that are none.
 #include "apiserver/crd/list_check.h"
 
 #include "apiserver/crd/testing.h"
@@ -28,9 +30,9 @@ TEST(CheckLists, SetsAndMapsOfARealServer) {
             Lines{"FieldValueDuplicate spec.tags[2]: Duplicate value: \"a\""});
   EXPECT_EQ(lists(testing::kWidgetSchema, R"({"spec": {"ports": [{"p": 1}, {"p": 1}]}})"),
             Lines{"FieldValueDuplicate spec.ports[1]: Duplicate value: {\"p\":1}"});
-  EXPECT_EQ(lists(testing::kWidgetSchema,
-                  R"({"spec": {"tags": ["a"], "ports": [{"p": 1}, {"p": 2}]}})"),
-            Lines{});
+  EXPECT_EQ(
+      lists(testing::kWidgetSchema, R"({"spec": {"tags": ["a"], "ports": [{"p": 1}, {"p": 2}]}})"),
+      Lines{});
 }
 
 TEST(CheckLists, SeveralKeys) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// RE2 behind two functions, so that its headers stay here.
 #include "apiserver/crd/pattern.h"
 
 #include <re2/re2.h>

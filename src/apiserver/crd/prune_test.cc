@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Pruning, nulls, defaults and metadata, each on small schemas.
 #include "apiserver/crd/prune.h"
 
 #include "apiserver/crd/testing.h"

@@ -106,9 +106,9 @@ void Rules::check_rule(const Rule& rule, const Doc& value, const Doc* old, const
   const std::string& type = schema["type"].as_string();
   const auto result = rule.expression.evaluate(variables);
   if (!result) {
-    errors.invalid(nil_if_empty(at), type,
-                   fmt::format("{} evaluating rule: {}", result.error().what,
-                               rule_text(*rule.source)));
+    errors.invalid(
+        nil_if_empty(at), type,
+        fmt::format("{} evaluating rule: {}", result.error().what, rule_text(*rule.source)));
     return;
   }
   if (result->as_bool()) return;

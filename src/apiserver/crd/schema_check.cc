@@ -20,11 +20,28 @@ namespace {
 
 constexpr std::array<std::string_view, 6> kTypes = {"array",  "boolean", "integer",
                                                     "number", "object",  "string"};
-constexpr std::array<std::string_view, 22> kAllowedAtRoot = {
-    "description", "type", "format", "title", "maximum", "exclusiveMaximum", "minimum",
-    "exclusiveMinimum", "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems",
-    "multipleOf", "required", "items", "properties", "externalDocs", "example",
-    "x-kubernetes-preserve-unknown-fields", "x-kubernetes-validations"};
+constexpr std::array<std::string_view, 22> kAllowedAtRoot = {"description",
+                                                             "type",
+                                                             "format",
+                                                             "title",
+                                                             "maximum",
+                                                             "exclusiveMaximum",
+                                                             "minimum",
+                                                             "exclusiveMinimum",
+                                                             "maxLength",
+                                                             "minLength",
+                                                             "pattern",
+                                                             "maxItems",
+                                                             "minItems",
+                                                             "uniqueItems",
+                                                             "multipleOf",
+                                                             "required",
+                                                             "items",
+                                                             "properties",
+                                                             "externalDocs",
+                                                             "example",
+                                                             "x-kubernetes-preserve-unknown-fields",
+                                                             "x-kubernetes-validations"};
 constexpr std::string_view kAllowedText =
     "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength "
     "MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties "
@@ -220,9 +237,9 @@ class Checker {
       if (property == nullptr) {
         errors_.invalid(keys_at, keys, "entries must all be names of item properties");
       } else if (type_of(*property) == "array" || type_of(*property) == "object") {
-        errors_.invalid(
-            at.child("items", "properties").key(key.as_string()).child("type"), type_of(*items),
-            "must be a scalar type if parent array's x-kubernetes-list-type is map");
+        errors_.invalid(at.child("items", "properties").key(key.as_string()).child("type"),
+                        type_of(*items),
+                        "must be a scalar type if parent array's x-kubernetes-list-type is map");
       }
       const auto begin = keys.items().begin();
       const auto end = begin + static_cast<std::ptrdiff_t>(i);
@@ -325,8 +342,7 @@ void check_root(const Doc& schema, const Path& at, FieldErrors& errors) {
 
 }  // namespace
 
-void check_validation(const Doc& validation, bool has_status, const Path& at,
-                      FieldErrors& errors) {
+void check_validation(const Doc& validation, bool has_status, const Path& at, FieldErrors& errors) {
   const Doc* schema = validation.find("openAPIV3Schema");
   if (schema == nullptr || !schema->is_object()) return;
   const Path here = at.child("openAPIV3Schema");

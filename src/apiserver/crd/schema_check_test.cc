@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Schemas that are right, and the finding of each rule that one can break.
 #include "apiserver/crd/schema_check.h"
 
 #include "apiserver/crd/structural_check.h"
@@ -189,8 +191,8 @@ TEST(CheckSchema, Rules) {
 }
 
 TEST(CheckStructural, FindingsAreSorted) {
-  const FieldErrors errors = check_structural(
-      doc(R"({"type": "object", "properties": {"b": {}, "a": {}}})"), Path("v"));
+  const FieldErrors errors =
+      check_structural(doc(R"({"type": "object", "properties": {"b": {}, "a": {}}})"), Path("v"));
   EXPECT_EQ(testing::fields(errors), (Lines{"v.properties[a].type", "v.properties[b].type"}));
 }
 

@@ -43,20 +43,20 @@ bool is_int_or_string_pattern(const Doc& any_of) {
 struct Ban {
   std::string_view member, must;
 };
-constexpr Ban kBansFirst[] = {{"type", "must be empty to be structural"},
-                              {"additionalProperties", "must be undefined to be structural"},
-                              {"default", "must be undefined to be structural"},
-                              {"title", "must be empty to be structural"},
-                              {"description", "must be empty to be structural"},
-                              {"nullable", "must be false to be structural"},
-                              {"x-kubernetes-preserve-unknown-fields",
-                               "must be false to be structural"},
-                              {"x-kubernetes-embedded-resource", "must be false to be structural"},
-                              {"x-kubernetes-int-or-string", "must be false to be structural"},
-                              {"x-kubernetes-list-map-keys", "must be empty to be structural"},
-                              {"x-kubernetes-list-type", "must be undefined to be structural"},
-                              {"x-kubernetes-map-type", "must be undefined to be structural"},
-                              {"x-kubernetes-validations", "must be empty to be structural"}};
+constexpr Ban kBansFirst[] = {
+    {"type", "must be empty to be structural"},
+    {"additionalProperties", "must be undefined to be structural"},
+    {"default", "must be undefined to be structural"},
+    {"title", "must be empty to be structural"},
+    {"description", "must be empty to be structural"},
+    {"nullable", "must be false to be structural"},
+    {"x-kubernetes-preserve-unknown-fields", "must be false to be structural"},
+    {"x-kubernetes-embedded-resource", "must be false to be structural"},
+    {"x-kubernetes-int-or-string", "must be false to be structural"},
+    {"x-kubernetes-list-map-keys", "must be empty to be structural"},
+    {"x-kubernetes-list-type", "must be undefined to be structural"},
+    {"x-kubernetes-map-type", "must be undefined to be structural"},
+    {"x-kubernetes-validations", "must be empty to be structural"}};
 
 class Checker {
  public:
@@ -124,8 +124,7 @@ class Checker {
     for (const std::string_view key :
          {"x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"}) {
       if (schema[key].as_bool()) {
-        errors_.invalid(at.child(key), true,
-                        "must be false if x-kubernetes-int-or-string is true");
+        errors_.invalid(at.child(key), true, "must be false if x-kubernetes-int-or-string is true");
       }
     }
   }
@@ -133,8 +132,8 @@ class Checker {
   void check_combinations(const Doc& schema, const Path& at, bool may_be_int_or_string) {
     const bool skip_any = may_be_int_or_string && is_int_or_string_pattern(schema["anyOf"]);
     const Doc& all = schema["allOf"];
-    const bool skip_first = may_be_int_or_string && !all.empty() &&
-                            is_int_or_string_pattern(all.items()[0]["anyOf"]);
+    const bool skip_first =
+        may_be_int_or_string && !all.empty() && is_int_or_string_pattern(all.items()[0]["anyOf"]);
     const Path first_all = at.child("allOf").index(0);
     each_combination(schema, at, [&](const Doc& inner, const Path& inner_at) {
       const bool is_any = inner_at.text().starts_with(at.child("anyOf").text() + "[");
@@ -178,8 +177,7 @@ class Checker {
         errors_.invalid(at.child("type"), type, kMust);
       }
     } else if (type.empty() && !is_int_or_string(schema) && !keeps_unknown(schema)) {
-      errors_.required(at.child("type"), level == Level::Root
-                                             ? "must not be empty at the root"
+      errors_.required(at.child("type"), level == Level::Root ? "must not be empty at the root"
                                          : level == Level::Item
                                              ? "must not be empty for specified array items"
                                              : "must not be empty for specified object fields");

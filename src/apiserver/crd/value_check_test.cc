@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Values against schemas: the findings of a real server, then each keyword.
 #include "apiserver/crd/value_check.h"
 
 #include "apiserver/crd/testing.h"
@@ -81,24 +83,23 @@ TEST(CheckValue, Objects) {
             Lines{"FieldValueTypeInvalid c: Invalid value: \"integer\": .c in body must be of type "
                   "string: \"integer\""});
   EXPECT_EQ(check(R"({"type": "object", "maxProperties": 1})", R"({"a": 1, "b": 2})").size(), 1U);
-  EXPECT_EQ(check(R"({"properties": {"o": {"additionalProperties": false}}})",
-                  R"({"o": {"a": 1}})"),
-            Lines{"FieldValueInvalid o: Invalid value: \"a\": o.a in body is a forbidden "
-                  "property"});
+  EXPECT_EQ(
+      check(R"({"properties": {"o": {"additionalProperties": false}}})", R"({"o": {"a": 1}})"),
+      Lines{"FieldValueInvalid o: Invalid value: \"a\": o.a in body is a forbidden "
+            "property"});
 }
 
 TEST(CheckValue, Nulls) {
   EXPECT_EQ(check(R"({"properties": {"a": {"type": "string"}}})", R"({"a": null})"),
             Lines{"FieldValueTypeInvalid a: Invalid value: \"null\": a in body must be of type "
                   "string: \"null\""});
-  EXPECT_EQ(check(R"({"properties": {"a": {"type": "string", "nullable": true}}})",
-                  R"({"a": null})"),
-            Lines{});
+  EXPECT_EQ(
+      check(R"({"properties": {"a": {"type": "string", "nullable": true}}})", R"({"a": null})"),
+      Lines{});
 }
 
 TEST(CheckValue, Combinations) {
-  const std::string_view any =
-      R"({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]})";
+  const std::string_view any = R"({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]})";
   EXPECT_EQ(check(any, R"({"b": 1})"), Lines{});
   EXPECT_EQ(check(any, "{}"),
             (Lines{"FieldValueInvalid <nil>: Invalid value: \"\": \"\" must validate at least one "
@@ -143,10 +144,10 @@ TEST(CheckValue, AMissingMemberIsNotForgivenWhenTheRestChanges) {
 }
 
 TEST(CheckValue, ThePrefixStandsInFront) {
-  EXPECT_EQ(check(R"({"properties": {"phase": {"type": "string"}}})", R"({"phase": 1})", "",
-                  "status"),
-            Lines{"FieldValueTypeInvalid status.phase: Invalid value: \"integer\": phase in body "
-                  "must be of type string: \"integer\""});
+  EXPECT_EQ(
+      check(R"({"properties": {"phase": {"type": "string"}}})", R"({"phase": 1})", "", "status"),
+      Lines{"FieldValueTypeInvalid status.phase: Invalid value: \"integer\": phase in body "
+            "must be of type string: \"integer\""});
 }
 
 TEST(GoFloat, AsGoShowsThem) {

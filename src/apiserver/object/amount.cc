@@ -66,9 +66,16 @@ struct Suffix {
   std::string_view text;
   int exponent;
 };
-constexpr std::array<Suffix, 10> kDecimal = {
-    {{"n", -9}, {"u", -6}, {"m", -3}, {"", 0}, {"k", 3}, {"M", 6}, {"G", 9}, {"T", 12}, {"P", 15},
-     {"E", 18}}};
+constexpr std::array<Suffix, 10> kDecimal = {{{"n", -9},
+                                              {"u", -6},
+                                              {"m", -3},
+                                              {"", 0},
+                                              {"k", 3},
+                                              {"M", 6},
+                                              {"G", 9},
+                                              {"T", 12},
+                                              {"P", 15},
+                                              {"E", 18}}};
 constexpr std::array<Suffix, 6> kBinary = {
     {{"Ki", 10}, {"Mi", 20}, {"Gi", 30}, {"Ti", 40}, {"Pi", 50}, {"Ei", 60}}};
 
@@ -84,8 +91,7 @@ std::optional<int> read_exponent(std::string_view suffix) {
   if (suffix.size() < 2 || (suffix[0] != 'e' && suffix[0] != 'E')) return std::nullopt;
   suffix.remove_prefix(suffix[1] == '+' ? 2 : 1);
   int exponent = 0;
-  const auto [end, code] =
-      std::from_chars(suffix.data(), suffix.data() + suffix.size(), exponent);
+  const auto [end, code] = std::from_chars(suffix.data(), suffix.data() + suffix.size(), exponent);
   if (code != std::errc() || end != suffix.data() + suffix.size()) return std::nullopt;
   return exponent;
 }
@@ -119,8 +125,8 @@ Wide scaled_nanos(std::string_view digits, int scale) {
 std::string wide_text(Wide value) {
   const bool is_negative = value < 0;
   // The magnitude as unsigned: the smallest value has no positive counterpart.
-  auto rest = is_negative ? -static_cast<unsigned __int128>(value)
-                          : static_cast<unsigned __int128>(value);
+  auto rest =
+      is_negative ? -static_cast<unsigned __int128>(value) : static_cast<unsigned __int128>(value);
   std::string out;
   do {
     out += static_cast<char>('0' + static_cast<int>(rest % 10));
@@ -199,9 +205,9 @@ std::string Amount::decimal_text(Format format) const {
   const std::string number = wide_text(mantissa);
   if (exponent == 0) return number;
   if (format == Format::DecimalExponent) return fmt::format("{}e{}", number, exponent);
-  const auto suffix =
-      std::find_if(kDecimal.begin(), kDecimal.end(),
-                   [&](const Suffix& candidate) { return candidate.exponent == exponent; });
+  const auto suffix = std::find_if(kDecimal.begin(), kDecimal.end(), [&](const Suffix& candidate) {
+    return candidate.exponent == exponent;
+  });
   return number + std::string(suffix->text);
 }
 

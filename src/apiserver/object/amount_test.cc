@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Quantities: the texts a real server stores, and the errors it gives.
 #include "apiserver/object/amount.h"
 
 #include <gtest/gtest.h>
@@ -15,27 +17,48 @@ std::string stored(std::string_view text) {
 // Read back from a real 1.36 server.
 TEST(Amount, CanonicalTextOfARealServer) {
   const std::pair<std::string_view, std::string_view> rows[] = {
-      {"1.5", "1500m"},        {"1.5Gi", "1536Mi"},
-      {"1024Mi", "1Gi"},       {"1000Mi", "1000Mi"},
-      {"1048576Ki", "1Gi"},    {"0.5Mi", "512Ki"},
-      {"0.5Ki", "512"},        {"0.9Ki", "921600m"},
-      {"0.1Gi", "107374182400m"}, {"1.23456789Gi", "1325607178061m"},
-      {"1000m", "1"},          {"1000000k", "1G"},
-      {"2000000u", "2"},       {"0.0001", "1m"},
-      {"1n", "1m"},            {"100n", "1m"},
-      {"0.5", "500m"},         {"1e3", "1e3"},
-      {"1e2", "100"},          {"15e-1", "1500e-3"},
-      {"12e6", "12e6"},        {"1E3", "1E3"},
-      {"1E", "1E"},            {"1Ei", "1Ei"},
-      {"8Ei", "9223372036854775807"}, {"-0", "0"},
-      {"1.0", "1"},            {"1e+21", "1e+21"},
-      {"1e21", "1e21"},        {"+1", "+1"},
-      {"01", "01"},            {"5.", "5."},
-      {".5", "500m"},          {"1.0005", "1001m"},
-      {"1u", "1m"},            {"0", "0"},
-      {"1024", "1024"},        {"1000", "1k"},
-      {"1024Ki", "1Mi"},       {"-1.5", "-1500m"},
-      {"-1.0005", "-1001m"},   {"1025Ki", "1025Ki"},
+      {"1.5", "1500m"},
+      {"1.5Gi", "1536Mi"},
+      {"1024Mi", "1Gi"},
+      {"1000Mi", "1000Mi"},
+      {"1048576Ki", "1Gi"},
+      {"0.5Mi", "512Ki"},
+      {"0.5Ki", "512"},
+      {"0.9Ki", "921600m"},
+      {"0.1Gi", "107374182400m"},
+      {"1.23456789Gi", "1325607178061m"},
+      {"1000m", "1"},
+      {"1000000k", "1G"},
+      {"2000000u", "2"},
+      {"0.0001", "1m"},
+      {"1n", "1m"},
+      {"100n", "1m"},
+      {"0.5", "500m"},
+      {"1e3", "1e3"},
+      {"1e2", "100"},
+      {"15e-1", "1500e-3"},
+      {"12e6", "12e6"},
+      {"1E3", "1E3"},
+      {"1E", "1E"},
+      {"1Ei", "1Ei"},
+      {"8Ei", "9223372036854775807"},
+      {"-0", "0"},
+      {"1.0", "1"},
+      {"1e+21", "1e+21"},
+      {"1e21", "1e21"},
+      {"+1", "+1"},
+      {"01", "01"},
+      {"5.", "5."},
+      {".5", "500m"},
+      {"1.0005", "1001m"},
+      {"1u", "1m"},
+      {"0", "0"},
+      {"1024", "1024"},
+      {"1000", "1k"},
+      {"1024Ki", "1Mi"},
+      {"-1.5", "-1500m"},
+      {"-1.0005", "-1001m"},
+      {"1025Ki", "1025Ki"},
   };
   for (const auto& [in, out] : rows) EXPECT_EQ(stored(in), out) << in;
 }
@@ -59,9 +82,9 @@ TEST(Amount, SaysWhatIsWrongInTheServersWords) {
   constexpr std::string_view kForm = "quantities must match the regular expression";
   constexpr std::string_view kSuffix = "unable to parse quantity's suffix";
   const std::pair<std::string_view, std::string_view> rows[] = {
-      {"1gi", kForm}, {"1GB", kForm}, {"1K", kSuffix}, {"1e3Ki", kForm}, {"1_000", kForm},
-      {"1 Gi", kForm}, {"", kForm}, {"abc", kForm}, {"0x10", kForm}, {"1e", kSuffix},
-      {"--1", kSuffix}, {"1.2.3", kForm}, {"one", kForm}, {"true", kForm}};
+      {"1gi", kForm},   {"1GB", kForm},   {"1K", kSuffix}, {"1e3Ki", kForm}, {"1_000", kForm},
+      {"1 Gi", kForm},  {"", kForm},      {"abc", kForm},  {"0x10", kForm},  {"1e", kSuffix},
+      {"--1", kSuffix}, {"1.2.3", kForm}, {"one", kForm},  {"true", kForm}};
   for (const auto& [in, what] : rows) {
     const auto amount = Amount::read(in);
     ASSERT_FALSE(amount) << in;

@@ -90,8 +90,8 @@ Refusal conflict(ResourceName resource, std::string_view name, std::string_view 
 Refusal forbidden(ResourceName resource, std::string_view name, std::string_view why) {
   std::string subject;
   if (!resource.plural.empty()) {
-    subject = resource.qualified() + (name.empty() ? " " : fmt::format(" {} ", quoted(name))) +
-              "is ";
+    subject =
+        resource.qualified() + (name.empty() ? " " : fmt::format(" {} ", quoted(name))) + "is ";
   }
   return about(403, "Forbidden", resource, name, fmt::format("{}forbidden: {}", subject, why));
 }
@@ -127,12 +127,11 @@ Refusal bare_error(int code, std::string message) { return plain(code, "", std::
 Refusal expired(std::string message) { return plain(410, "Expired", std::move(message)); }
 
 Refusal too_large_version(std::uint64_t asked, std::uint64_t current) {
-  Refusal refusal = plain(
-      504, "Timeout",
-      fmt::format("Timeout: Too large resource version: {}, current: {}", asked, current));
-  refusal.error().causes.push_back({.reason = "ResourceVersionTooLarge",
-                                    .message = "Too large resource version",
-                                    .field = ""});
+  Refusal refusal =
+      plain(504, "Timeout",
+            fmt::format("Timeout: Too large resource version: {}, current: {}", asked, current));
+  refusal.error().causes.push_back(
+      {.reason = "ResourceVersionTooLarge", .message = "Too large resource version", .field = ""});
   refusal.error().retry_after_s = 1;
   return refusal;
 }

@@ -20,7 +20,7 @@ struct Cause {
 
 struct [[nodiscard]] ApiError {
   int code = 500;
-  std::string reason;   // "NotFound"; may be empty, as some real answers are
+  std::string reason;  // "NotFound"; may be empty, as some real answers are
   std::string message;
   // details; left out when all of it is empty
   std::string name, group, kind, uid;
@@ -53,7 +53,7 @@ Refusal forbidden(ResourceName resource, std::string_view name, std::string_view
 Refusal invalid_object(std::string_view kind, std::string_view group, std::string_view name,
                        const FieldErrors& errors);
 Refusal method_not_supported(ResourceName resource, std::string_view verb);
-Refusal internal_error(std::string message);  // reason InternalError
+Refusal internal_error(std::string message);        // reason InternalError
 Refusal bare_error(int code, std::string message);  // empty reason, as a panic or a Go error gives
 Refusal expired(std::string message);               // 410
 Refusal too_large_version(std::uint64_t asked, std::uint64_t current);  // 504 with its cause

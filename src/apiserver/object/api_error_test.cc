@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Refusals as Status objects, member by member.
 #include "apiserver/object/api_error.h"
 
 #include <gtest/gtest.h>
@@ -42,8 +44,7 @@ TEST(ApiError, ForbiddenWithAndWithoutAName) {
 
 TEST(ApiError, TooLargeVersionAsksToComeBack) {
   const Doc status = status_of(too_large_version(9, 5).error());
-  EXPECT_EQ(status["message"].as_string(),
-            "Timeout: Too large resource version: 9, current: 5");
+  EXPECT_EQ(status["message"].as_string(), "Timeout: Too large resource version: 9, current: 5");
   EXPECT_EQ(status.get("details", "retryAfterSeconds").as_int(), 1);
   EXPECT_EQ(status.get("details", "causes").items()[0]["reason"].as_string(),
             "ResourceVersionTooLarge");
@@ -66,9 +67,8 @@ TEST(ApiError, SuccessHasNoCode) {
   const Doc status = success_status({"widgets", "g.example"}, "s", "u-1");
   std::string json;
   status.append_json(json);
-  EXPECT_EQ(json,
-            R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success",)"
-            R"("details":{"name":"s","group":"g.example","kind":"widgets","uid":"u-1"}})");
+  EXPECT_EQ(json, R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success",)"
+                  R"("details":{"name":"s","group":"g.example","kind":"widgets","uid":"u-1"}})");
 }
 
 TEST(ApiError, ExpiredMayCarryAContinueToken) {

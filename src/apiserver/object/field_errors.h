@@ -36,7 +36,15 @@ class Path {
 };
 
 enum class FieldErrorType : std::uint8_t {
-  NotFound, Required, Duplicate, Invalid, NotSupported, Forbidden, TooLong, TooMany, TypeInvalid,
+  NotFound,
+  Required,
+  Duplicate,
+  Invalid,
+  NotSupported,
+  Forbidden,
+  TooLong,
+  TooMany,
+  TypeInvalid,
   Internal
 };
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Field paths, and the words of each kind of finding.
 #include "apiserver/object/field_errors.h"
 
 #include <gtest/gtest.h>
@@ -31,8 +33,7 @@ TEST(FieldErrors, ShowsOtherValuesAsJson) {
   errors.invalid(Path("b"), Doc(), "");
   errors.invalid(Path("c"), 3, "too small");
   ASSERT_EQ(errors.size(), 3U);
-  EXPECT_EQ(errors.list()[0].message,
-            "Duplicate value: {\"p\":1,\"q\":\"\\u003c\\u0026\\u003e\"}");
+  EXPECT_EQ(errors.list()[0].message, "Duplicate value: {\"p\":1,\"q\":\"\\u003c\\u0026\\u003e\"}");
   EXPECT_EQ(errors.list()[1].message, "Invalid value: null");
   EXPECT_EQ(errors.list()[2].message, "Invalid value: 3: too small");
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Times, conditions, owners and finalizers.
 #include "apiserver/object/meta.h"
 
 #include <gtest/gtest.h>

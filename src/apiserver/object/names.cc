@@ -208,8 +208,9 @@ Problems check_port_name(std::string_view text) {
 Problems check_env_name(std::string_view text) {
   if (text.empty()) return {"environment variable name must be non-empty"};
   if (all_are(text, [](char c) { return c >= ' ' && c <= '~' && c != '='; })) return {};
-  return {"a valid environment variable name must consist only of printable ASCII characters "
-          "other than '='"};
+  return {
+      "a valid environment variable name must consist only of printable ASCII characters "
+      "other than '='"};
 }
 
 Problems check_config_key(std::string_view text) {
@@ -247,8 +248,7 @@ Problems check_ip(std::string_view text) {
   return {};
 }
 
-void add_problems(FieldErrors& errors, const Path& at, const Doc& value,
-                  const Problems& problems) {
+void add_problems(FieldErrors& errors, const Path& at, const Doc& value, const Problems& problems) {
   for (const std::string& problem : problems) errors.invalid(at, value, problem);
 }
 

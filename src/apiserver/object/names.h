@@ -18,10 +18,10 @@ using Problems = std::vector<std::string>;
 Problems check_dns1123_label(std::string_view text);      // <= 63
 Problems check_dns1123_subdomain(std::string_view text);  // <= 253
 Problems check_dns1035_label(std::string_view text);
-Problems check_qualified_name(std::string_view text);     // [prefix/]name, keys of labels
+Problems check_qualified_name(std::string_view text);  // [prefix/]name, keys of labels
 Problems check_label_value(std::string_view text);
-Problems check_port(std::int64_t port);                   // 1 to 65535
-Problems check_port_name(std::string_view text);          // IANA_SVC_NAME
+Problems check_port(std::int64_t port);           // 1 to 65535
+Problems check_port_name(std::string_view text);  // IANA_SVC_NAME
 Problems check_env_name(std::string_view text);
 Problems check_config_key(std::string_view text);
 Problems check_percent(std::string_view text);

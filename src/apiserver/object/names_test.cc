@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The rules for names and metadata with the words of the API machinery.
 #include "apiserver/object/names.h"
 
 #include <gtest/gtest.h>
@@ -30,8 +32,7 @@ Doc plain_meta() {
 TEST(Names, Labels) {
   EXPECT_TRUE(check_dns1123_label("a-b0").empty());
   EXPECT_TRUE(check_dns1123_label(kLong63).empty());
-  EXPECT_EQ(check_dns1123_label(kLong64),
-            Problems{"must be no more than 63 characters"});
+  EXPECT_EQ(check_dns1123_label(kLong64), Problems{"must be no more than 63 characters"});
   EXPECT_EQ(check_dns1123_label("a.b"), Problems{"must not contain dots"});
   EXPECT_EQ(check_dns1123_label("A").size(), 1U);
   EXPECT_TRUE(check_dns1123_label("0a").empty());
@@ -137,8 +138,8 @@ TEST(ValidateMeta, LabelsAnnotationsFinalizers) {
   metadata.at("annotations").set("Upper.Case/x", "any value").set("a b", "");
   metadata.at("finalizers").push("orphan").push("foregroundDeletion");
   EXPECT_EQ(meta_errors(metadata),
-            (std::vector<std::string>{"metadata.labels", "metadata.labels",
-                                      "metadata.annotations", "metadata.finalizers"}));
+            (std::vector<std::string>{"metadata.labels", "metadata.labels", "metadata.annotations",
+                                      "metadata.finalizers"}));
 }
 
 TEST(ValidateMeta, AnnotationsHaveALimit) {
@@ -157,11 +158,11 @@ TEST(ValidateMeta, OneControllerOnly) {
   metadata.at("ownerReferences").push(owner);
   EXPECT_TRUE(meta_errors(metadata).empty());
   metadata.at("ownerReferences").push(owner).push(Doc::object());
-  EXPECT_EQ(meta_errors(metadata),
-            (std::vector<std::string>{
-                "metadata.ownerReferences", "metadata.ownerReferences.apiVersion",
-                "metadata.ownerReferences.kind", "metadata.ownerReferences.name",
-                "metadata.ownerReferences.uid"}));
+  EXPECT_EQ(
+      meta_errors(metadata),
+      (std::vector<std::string>{"metadata.ownerReferences", "metadata.ownerReferences.apiVersion",
+                                "metadata.ownerReferences.kind", "metadata.ownerReferences.name",
+                                "metadata.ownerReferences.uid"}));
 }
 
 TEST(ValidateMetaUpdate, WhatMayNotChange) {
@@ -212,10 +213,9 @@ TEST(ValidateLabelSelector, Terms) {
   FieldErrors errors;
   validate_label_selector(selector, Path("s"), errors);
   EXPECT_EQ(fields_of(errors),
-            (std::vector<std::string>{"s.matchExpressions[0].values",
-                                      "s.matchExpressions[1].values",
-                                      "s.matchExpressions[2].operator",
-                                      "s.matchExpressions[3].values[0]"}));
+            (std::vector<std::string>{
+                "s.matchExpressions[0].values", "s.matchExpressions[1].values",
+                "s.matchExpressions[2].operator", "s.matchExpressions[3].values[0]"}));
 }
 
 }  // namespace

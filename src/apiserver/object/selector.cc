@@ -17,8 +17,22 @@ namespace {
 using Op = LabelSelector::Op;
 using Requirement = LabelSelector::Requirement;
 
-enum class Token : std::uint8_t { End, Error, Word, In, NotIn, Close, Open, Comma, Not, Equals,
-                                  DoubleEquals, NotEquals, Greater, Less };
+enum class Token : std::uint8_t {
+  End,
+  Error,
+  Word,
+  In,
+  NotIn,
+  Close,
+  Open,
+  Comma,
+  Not,
+  Equals,
+  DoubleEquals,
+  NotEquals,
+  Greater,
+  Less
+};
 
 struct Scanned {
   Token token = Token::End;
@@ -29,12 +43,11 @@ struct Symbol {
   std::string_view text;
   Token token;
 };
-constexpr Symbol kSymbols[] = {{")", Token::Close},   {",", Token::Comma},
-                               {"!", Token::Not},     {"==", Token::DoubleEquals},
-                               {"=", Token::Equals},  {">", Token::Greater},
-                               {"in", Token::In},     {"<", Token::Less},
-                               {"!=", Token::NotEquals}, {"notin", Token::NotIn},
-                               {"(", Token::Open}};
+constexpr Symbol kSymbols[] = {
+    {")", Token::Close},         {",", Token::Comma},  {"!", Token::Not},
+    {"==", Token::DoubleEquals}, {"=", Token::Equals}, {">", Token::Greater},
+    {"in", Token::In},           {"<", Token::Less},   {"!=", Token::NotEquals},
+    {"notin", Token::NotIn},     {"(", Token::Open}};
 
 std::optional<Token> symbol_of(std::string_view text) {
   for (const Symbol& symbol : kSymbols) {
@@ -156,13 +169,25 @@ class Parser {
   Result<void> parse_operator(Requirement& out) {
     const Scanned& found = take();
     switch (found.token) {
-      case Token::In: out.op = Op::In; return {};
-      case Token::NotIn: out.op = Op::NotIn; return {};
-      case Token::Greater: out.op = Op::Gt; return {};
-      case Token::Less: out.op = Op::Lt; return {};
+      case Token::In:
+        out.op = Op::In;
+        return {};
+      case Token::NotIn:
+        out.op = Op::NotIn;
+        return {};
+      case Token::Greater:
+        out.op = Op::Gt;
+        return {};
+      case Token::Less:
+        out.op = Op::Lt;
+        return {};
       case Token::Equals:
-      case Token::DoubleEquals: out.op = Op::In; break;
-      case Token::NotEquals: out.op = Op::NotIn; break;
+      case Token::DoubleEquals:
+        out.op = Op::In;
+        break;
+      case Token::NotEquals:
+        out.op = Op::NotIn;
+        break;
       default:
         return invalid("found '{}', expected: in, notin, =, ==, !=, gt, lt", found.text);
     }
@@ -264,12 +289,17 @@ bool holds(const Requirement& requirement, const std::string* value) {
     return std::binary_search(requirement.values.begin(), requirement.values.end(), *value);
   };
   switch (requirement.op) {
-    case Op::In: return value != nullptr && has_value();
-    case Op::NotIn: return value == nullptr || !has_value();
-    case Op::Exists: return value != nullptr;
-    case Op::DoesNotExist: return value == nullptr;
+    case Op::In:
+      return value != nullptr && has_value();
+    case Op::NotIn:
+      return value == nullptr || !has_value();
+    case Op::Exists:
+      return value != nullptr;
+    case Op::DoesNotExist:
+      return value == nullptr;
     case Op::Gt:
-    case Op::Lt: break;
+    case Op::Lt:
+      break;
   }
   if (value == nullptr || requirement.values.size() != 1) return false;
   const auto left = to_int(*value);
@@ -292,13 +322,18 @@ std::string text_of(const Requirement& requirement) {
   }
   const std::string& key = requirement.key;
   switch (requirement.op) {
-    case Op::In: return requirement.is_exact ? key + "=" + list : key + " in (" + list + ")";
+    case Op::In:
+      return requirement.is_exact ? key + "=" + list : key + " in (" + list + ")";
     case Op::NotIn:
       return requirement.is_exact ? key + "!=" + list : key + " notin (" + list + ")";
-    case Op::Exists: return key;
-    case Op::DoesNotExist: return "!" + key;
-    case Op::Gt: return key + ">" + list;
-    case Op::Lt: return key + "<" + list;
+    case Op::Exists:
+      return key;
+    case Op::DoesNotExist:
+      return "!" + key;
+    case Op::Gt:
+      return key + ">" + list;
+    case Op::Lt:
+      return key + "<" + list;
   }
   return key;
 }
@@ -441,8 +476,7 @@ Result<FieldSelector> FieldSelector::parse(std::string_view text) {
   return out;
 }
 
-bool FieldSelector::matches(
-    const std::function<std::string_view(std::string_view)>& field) const {
+bool FieldSelector::matches(const std::function<std::string_view(std::string_view)>& field) const {
   return std::all_of(terms.begin(), terms.end(), [&](const Term& term) {
     return (field(term.path) == term.value) == term.equals;
   });

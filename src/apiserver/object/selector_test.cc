@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Selectors: what they match, how they print, what is wrong with bad ones.
 #include "apiserver/object/selector.h"
 
 #include <gtest/gtest.h>

@@ -34,8 +34,7 @@ std::string without_last_dash(std::string_view prefix) {
   return out;
 }
 
-void validate_name(const Doc& metadata, NameCheck check_name, const Path& at,
-                   FieldErrors& errors) {
+void validate_name(const Doc& metadata, NameCheck check_name, const Path& at, FieldErrors& errors) {
   const std::string& prefix = metadata["generateName"].as_string();
   if (!prefix.empty()) {
     add_problems(errors, at.child("generateName"), prefix, check_name(without_last_dash(prefix)));
@@ -103,9 +102,8 @@ void validate_finalizers(const Doc& finalizers, const Path& at, FieldErrors& err
     is_foreground |= finalizer.as_string() == kForeground;
   }
   if (is_orphan && is_foreground) {
-    errors.invalid(
-        at, finalizers,
-        fmt::format("finalizer {} and {} cannot be both set", kOrphan, kForeground));
+    errors.invalid(at, finalizers,
+                   fmt::format("finalizer {} and {} cannot be both set", kOrphan, kForeground));
   }
 }
 
@@ -154,8 +152,7 @@ void validate_selector_term(const Doc& term, const Path& at, FieldErrors& errors
   const Doc& values = term["values"];
   if (op == "In" || op == "NotIn") {
     if (values.empty()) {
-      errors.required(at.child("values"),
-                      "must be specified when `operator` is 'In' or 'NotIn'");
+      errors.required(at.child("values"), "must be specified when `operator` is 'In' or 'NotIn'");
     }
   } else if (op == "Exists" || op == "DoesNotExist") {
     if (!values.empty()) {
@@ -245,7 +242,8 @@ void validate_known_finalizers(const Doc& finalizers, const Path& at, FieldError
   const Doc::Items& items = finalizers.items();
   for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string& name = items[i].as_string();
-    if (name.find('/') != std::string::npos || std::ranges::find(kStandard, name) != kStandard.end()) {
+    if (name.find('/') != std::string::npos ||
+        std::ranges::find(kStandard, name) != kStandard.end()) {
       continue;
     }
     errors.invalid(at.index(i), items[i],
