@@ -357,7 +357,9 @@ ApiResult<void> RestHandler::call(const ExchangePtr& exchange, const Resource& r
             .manager = {},
             .is_dry_run = false,
             .warnings = {}};
-  if (verb == Verb::Create && expected.type != nullptr) {
+  // exec and the like take their options from the query; their body, if any, is a stream.
+  const bool takes_object = subresource == nullptr || subresource->type != nullptr;
+  if (verb == Verb::Create && takes_object && expected.type != nullptr) {
     JOGAK_TRY(const WriteOptions options,
               read_write_options(exchange->info, "CreateOptions", false));
     JOGAK_TRY(call.body, decode_body(exchange->request, expected, options.validation,
