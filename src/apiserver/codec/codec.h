@@ -26,14 +26,14 @@ struct Parsed {
   std::vector<std::string> duplicates;
 };
 
-// Strict JSON (RFC 8259). The error is
-// the server's: "couldn't get version/kind; json parse error: ...".
+// JSON (RFC 8259), at most 1000 levels deep. Bad UTF-8 becomes U+FFFD, as in Go. The error is the
+// server's: "couldn't get version/kind; json parse error: ...".
 Result<Parsed> parse_json(std::string_view text);
 // One YAML document as the server's converter reads it (YAML 1.1: bare y, yes, on are booleans).
 Result<Parsed> parse_yaml(std::string_view text);
 
-// The envelope "k8s\0" + runtime.Unknown. `type_of` is asked for the struct of an apiVersion and
-// kind; the envelope's own may be empty, then the URL's are used by the caller.
+// The envelope "k8s\0" + runtime.Unknown. Its apiVersion and kind may be empty; then the caller
+// takes those of the URL.
 struct Envelope {
   std::string api_version, kind;
   std::string_view raw;   // bytes of the object, inside the input
@@ -70,10 +70,11 @@ struct Negotiated {
   Form form = Form::Json;
   enum class As : std::uint8_t { Object, Table, Partial } as = As::Object;
   bool is_pretty = false;
-  std::string content_type;  // "application/json", with ;as=Table;... as the real server answers
+  std::string content_type;  // "application/json", also of tables, as the real server answers
 };
-// nullopt: 406. `allow_protobuf` is false for custom resources, `allow_table` where no transform is
-// served.
+// nullopt: 406. `allow_protobuf` is false for custom resources, `allow_table` where no tables are
+// served. There is no watch in YAML: that is 406 too, and the caller's to say. The content type of
+// a watch in protobuf has ";stream=watch" behind it.
 std::optional<Negotiated> negotiate(std::string_view accept, bool allow_protobuf, bool allow_table);
 
 }  // namespace jogak::codec

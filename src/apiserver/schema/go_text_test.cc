@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Quotes, floats, UTF-8 and base64 as Go writes them; expected texts come from Go.
 #include "apiserver/schema/go_text.h"
 
 #include <string>

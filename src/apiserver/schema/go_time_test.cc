@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Times and durations: what they become, and what is said of those that are none.
 #include "apiserver/schema/go_time.h"
 
 #include <cstdint>

@@ -249,6 +249,27 @@ TEST(Decode, FreeFormStaysAsItIs) {
             R"({"data":{"z":[1,1.50],"a":null}})");
 }
 
+TEST(Decode, SchemasStandInListsAndFlags) {
+  const Doc schema = object({{"type", "object"}, {"foo", 1}});
+  const auto props = [](const char* field, Doc value) {
+    return decoded("apiextensions.v1.JSONSchemaProps", object({{field, std::move(value)}}));
+  };
+  // What is unknown in there goes without a complaint, as in Go.
+  Complaints complaints;
+  const auto result = decode(object({{"items", schema}}), get("apiextensions.v1.JSONSchemaProps"),
+                             complaints);
+  EXPECT_EQ(compact(result.value()), R"({"items":{"type":"object"}})");
+  EXPECT_TRUE(complaints.unknown.empty());
+  EXPECT_EQ(props("items", list({schema})), R"({"items":[{"type":"object"}]})");
+  EXPECT_EQ(props("items", "x"), "{}");
+  EXPECT_EQ(props("additionalProperties", false), R"({"additionalProperties":false})");
+  EXPECT_EQ(props("additionalProperties", schema),
+            R"({"additionalProperties":{"type":"object"}})");
+  EXPECT_EQ(props("additionalProperties", "x"), "boolean or JSON schema expected");
+  EXPECT_EQ(props("dependencies", object({{"a", list({"b"})}, {"c", schema}})),
+            R"({"dependencies":{"a":["b"],"c":{"type":"object"}}})");
+}
+
 TEST(Decode, NullIsAnEmptyObject) { EXPECT_EQ(decoded("core.v1.Pod", Doc()), "{}"); }
 
 TEST(Encode, StructsAreAlwaysWritten) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The facts of kube.types as they are read: fields, shapes, flags, lookups.
 #include "apiserver/schema/schema.h"
 
 #include <string>

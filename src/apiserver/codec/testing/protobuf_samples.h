@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Objects as JSON, and as the bytes that Go's generated code (k8s.io/api v0.36.3) makes of them with
-// their envelope, in hexadecimal.
+// Objects as JSON, and as the bytes that Go's generated code (k8s.io/api v0.36.3) makes of them,
+// envelope and all, in hexadecimal.
 #pragma once
 
 namespace jogak::codec::testing {
