@@ -58,8 +58,10 @@ PodView view_of(const Doc& pod) {
   view.deletion_end = time_of(metadata["deletionTimestamp"]);
   view.has_finalizers = !metadata["finalizers"].empty();
   view.created = time_of(metadata["creationTimestamp"]);
+  view.ended = view.created;
   for (const Doc& status : pod.get("status", "containerStatuses").items()) {
     view.restarts += status["restartCount"].as_int();
+    view.ended = std::max(view.ended, time_of(status.get("state", "terminated", "finishedAt")));
   }
   view.deletion_cost = number_of<std::int64_t>(
       metadata["annotations"]["controller.kubernetes.io/pod-deletion-cost"].as_string());
@@ -87,6 +89,7 @@ void PodIndex::link(const PodView& pod, bool is_in) {
   };
   touch(by_node_, pod.node);
   touch(by_owner_, pod.owner_uid);
+  if (pod.owner_uid.empty()) touch(orphans_, pod.ns);
 }
 
 void PodIndex::on_change(const api::Api::Change& change) {
@@ -121,20 +124,25 @@ std::vector<PodViewPtr> PodIndex::in_namespace(std::string_view ns) const {
   return found;
 }
 
-std::vector<PodViewPtr> PodIndex::on_node(std::string_view node) const {
+std::vector<PodViewPtr> PodIndex::found_in(const std::map<std::string, Keys, std::less<>>& map,
+                                          std::string_view at) const {
   std::vector<PodViewPtr> found;
-  const auto it = by_node_.find(node);
-  if (it == by_node_.end()) return found;
+  const auto it = map.find(at);
+  if (it == map.end()) return found;
   for (const std::string& key : it->second) found.push_back(pods_.find(key)->second);
   return found;
 }
 
+std::vector<PodViewPtr> PodIndex::on_node(std::string_view node) const {
+  return found_in(by_node_, node);
+}
+
 std::vector<PodViewPtr> PodIndex::owned_by(std::string_view uid) const {
-  std::vector<PodViewPtr> found;
-  const auto it = by_owner_.find(uid);
-  if (it == by_owner_.end()) return found;
-  for (const std::string& key : it->second) found.push_back(pods_.find(key)->second);
-  return found;
+  return found_in(by_owner_, uid);
+}
+
+std::vector<PodViewPtr> PodIndex::orphans_in(std::string_view ns) const {
+  return found_in(orphans_, ns);
 }
 
 std::vector<PodViewPtr> PodIndex::all() const {

@@ -33,6 +33,7 @@ struct PodView {
   TimeUs deletion_end = 0;            // deletionTimestamp
   bool has_finalizers = false;
   TimeUs created = 0;
+  TimeUs ended = 0;                   // when the last of its containers ended, else when it was made
   std::int64_t restarts = 0;          // of its containers together
   std::int64_t deletion_cost = 0;     // controller.kubernetes.io/pod-deletion-cost
 
@@ -61,6 +62,7 @@ class PodIndex {
   std::vector<PodViewPtr> in_namespace(std::string_view ns) const;
   std::vector<PodViewPtr> on_node(std::string_view node) const;
   std::vector<PodViewPtr> owned_by(std::string_view uid) const;
+  std::vector<PodViewPtr> orphans_in(std::string_view ns) const;  // without a controller
   std::vector<PodViewPtr> all() const;
   std::size_t size() const { return pods_.size(); }
 
@@ -68,9 +70,13 @@ class PodIndex {
   void on_change(const api::Api::Change& change);
   void link(const PodView& pod, bool is_in);
 
+  std::vector<PodViewPtr> found_in(
+      const std::map<std::string, std::set<std::string, std::less<>>, std::less<>>& map,
+      std::string_view at) const;
+
   using Keys = std::set<std::string, std::less<>>;
   std::map<std::string, PodViewPtr, std::less<>> pods_;   // by ns/name
-  std::map<std::string, Keys, std::less<>> by_node_, by_owner_;
+  std::map<std::string, Keys, std::less<>> by_node_, by_owner_, orphans_;
   std::vector<Listener> listeners_;
   std::shared_ptr<void> following_;
 };

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apiserver/controllers/controllers.h"
+#include "apiserver/controllers/workloads.h"
 
 namespace jogak::controllers {
 
 std::vector<std::unique_ptr<Controller>> workload_controllers(const ControllerContext& context) {
-  static_cast<void>(context);
-  return {};
+  std::vector<std::unique_ptr<Controller>> all;
+  all.push_back(replica_set_controller(context));
+  all.push_back(deployment_controller(context));
+  all.push_back(job_controller(context));
+  return all;
 }
 
 }  // namespace jogak::controllers
