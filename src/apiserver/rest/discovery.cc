@@ -93,8 +93,7 @@ struct Discovery::Impl {
     const Group nothing;
     const Group* group = find_group("");
     const std::string_view host = net::header(headers, "host");
-    return document_answer(api_versions(group == nullptr ? nothing : *group, host), query,
-                           headers);
+    return document_answer(api_versions(group == nullptr ? nothing : *group, host), query, headers);
   }
 
   std::optional<TextAnswer> answer_group(std::string_view name, std::string_view version,
@@ -116,8 +115,8 @@ struct Discovery::Impl {
 
   Doc index_document() const {
     std::vector<std::string> paths = health_paths();
-    for (const char* path : {"/api", "/apis", "/apis/", "/openapi/v2", "/openapi/v3",
-                             "/openapi/v3/", "/version"}) {
+    for (const char* path :
+         {"/api", "/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"}) {
       paths.emplace_back(path);
     }
     for (const Group& group : groups) {

@@ -101,11 +101,10 @@ TextAnswer cached_answer(const std::string& text, std::string_view content_type,
                          std::string_view tag, const net::Headers& headers) {
   const std::string quoted = "\"" + std::string(tag) + "\"";
   const bool is_known = net::header(headers, "if-none-match") == quoted;
-  TextAnswer answer{.status = is_known ? 304 : 200,
-                    .headers = {{"cache-control", std::string(kNoCache)},
-                                {"etag", quoted},
-                                {"vary", "Accept"}},
-                    .body = is_known ? "" : text};
+  TextAnswer answer{
+      .status = is_known ? 304 : 200,
+      .headers = {{"cache-control", std::string(kNoCache)}, {"etag", quoted}, {"vary", "Accept"}},
+      .body = is_known ? "" : text};
   if (!is_known) {
     answer.headers.emplace_back("content-type", content_type);
   }

@@ -140,8 +140,8 @@ std::vector<const Subresource*> ordered_subresources(const Resource& resource) {
 }
 
 bool is_foreign(const Resource& resource, const Subresource& subresource) {
-  return !subresource.group.empty() && (subresource.group != resource.group ||
-                                        subresource.version != resource.version);
+  return !subresource.group.empty() &&
+         (subresource.group != resource.group || subresource.version != resource.version);
 }
 
 const std::string& kind_of(const Resource& resource, const Subresource& subresource) {
@@ -336,8 +336,7 @@ Doc api_group(const Group& group) {
   return doc;
 }
 
-Doc api_resource_list(const Registry& registry, const Group& group,
-                      const GroupVersion& version) {
+Doc api_resource_list(const Registry& registry, const Group& group, const GroupVersion& version) {
   Doc resources = Doc::array();
   for (const Resource* resource : version.resources) {
     Doc entry = plain_resource(*resource);

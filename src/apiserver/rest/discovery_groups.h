@@ -19,7 +19,7 @@ struct GroupVersion {
 };
 
 struct Group {
-  std::string name;  // "" for the core group
+  std::string name;                    // "" for the core group
   std::vector<GroupVersion> versions;  // the preferred one first
 
   const GroupVersion* find(std::string_view version) const;
@@ -40,8 +40,7 @@ Doc api_versions(const Group& core, std::string_view server_address);
 Doc api_group_list(const std::vector<Group>& groups);
 Doc api_group(const Group& group);
 // APIResourceList of /api/v1 and /apis/GROUP/VERSION.
-Doc api_resource_list(const Registry& registry, const Group& group,
-                      const GroupVersion& version);
+Doc api_resource_list(const Registry& registry, const Group& group, const GroupVersion& version);
 // APIGroupDiscoveryList of /api (the core group alone) or /apis (all others).
 Doc aggregated_list(const std::vector<Group>& groups, bool is_core);
 

@@ -56,24 +56,22 @@ std::string verbose_text(const Probe& probe, const Query& query) {
 }  // namespace
 
 std::optional<TextAnswer> answer_health(std::string_view path, std::string_view query_text) {
-  const auto probe = std::ranges::find_if(kProbes, [&](const Probe& candidate) {
-    return path.substr(1).starts_with(candidate.name);
-  });
+  const auto probe = std::ranges::find_if(
+      kProbes, [&](const Probe& candidate) { return path.substr(1).starts_with(candidate.name); });
   if (probe == std::end(kProbes)) {
     return std::nullopt;
   }
   std::string_view below = path.substr(1 + probe->name.size());
   if (!below.empty()) {
-    if (below.front() != '/' || std::ranges::find(probe->checks, below.substr(1)) ==
-                                    probe->checks.end()) {
+    if (below.front() != '/' ||
+        std::ranges::find(probe->checks, below.substr(1)) == probe->checks.end()) {
       return std::nullopt;
     }
     return plain_answer(200, "ok");
   }
   const Query query = parse_query(query_text);
-  const bool is_verbose = std::ranges::any_of(query, [](const auto& parameter) {
-    return parameter.first == "verbose";
-  });
+  const bool is_verbose = std::ranges::any_of(
+      query, [](const auto& parameter) { return parameter.first == "verbose"; });
   return plain_answer(200, is_verbose ? verbose_text(*probe, query) : "ok");
 }
 

@@ -19,8 +19,7 @@ namespace {
 constexpr std::string_view kAggregated =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
-Resource resource_of(std::string group, std::string version, std::string plural,
-                     std::string kind) {
+Resource resource_of(std::string group, std::string version, std::string plural, std::string kind) {
   Resource resource;
   resource.group = std::move(group);
   resource.version = std::move(version);
@@ -65,8 +64,7 @@ class DiscoveryTest : public testing::Test {
     bindings.type = schema::find("core.v1.Binding");
     bindings.verbs = kCreate;
     registry_.add(std::move(bindings));
-    Resource classes =
-        resource_of("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass");
+    Resource classes = resource_of("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass");
     classes.type = schema::find("scheduling.v1.PriorityClass");
     classes.is_namespaced = false;
     registry_.add(std::move(classes));
@@ -76,8 +74,8 @@ class DiscoveryTest : public testing::Test {
     for (const char* version : {"v1", "v2"}) {
       Resource scalers = resource_of("autoscaling", version, "horizontalpodautoscalers",
                                      "HorizontalPodAutoscaler");
-      scalers.type = schema::find("autoscaling." + std::string(version) +
-                                  ".HorizontalPodAutoscaler");
+      scalers.type =
+          schema::find("autoscaling." + std::string(version) + ".HorizontalPodAutoscaler");
       scalers.is_storage_version = version == std::string_view("v2");
       registry_.add(std::move(scalers));
     }
@@ -210,8 +208,9 @@ TEST_F(DiscoveryTest, AggregatesWhenAskedFirst) {
 }
 
 TEST_F(DiscoveryTest, TakesTheFirstFormItHas) {
-  const std::string old = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as="
-                          "APIGroupDiscoveryList";
+  const std::string old =
+      "application/json;g=apidiscovery.k8s.io;v=v2beta1;as="
+      "APIGroupDiscoveryList";
   EXPECT_EQ(get("/api", old).status, 406) << "the beta form is gone";
   EXPECT_EQ(json("/api", old + ",application/json")["kind"].as_string(), "APIVersions");
   EXPECT_EQ(json("/api", old + "," + std::string(kAggregated))["kind"].as_string(),
@@ -287,9 +286,9 @@ TEST_F(DiscoveryTest, TellsItsVersionAndPaths) {
 }
 
 TEST(DiscoveryVersions, AreOrderedAsPeopleMeanThem) {
-  const std::vector<std::string_view> ordered = {"v10", "v2", "v1", "v11beta2", "v2beta10",
-                                                 "v2beta9", "v12alpha1", "v1alpha2", "foo",
-                                                 "v1gamma1"};
+  const std::vector<std::string_view> ordered = {"v10",      "v2",      "v1",        "v11beta2",
+                                                 "v2beta10", "v2beta9", "v12alpha1", "v1alpha2",
+                                                 "foo",      "v1gamma1"};
   for (std::size_t i = 0; i < ordered.size(); ++i) {
     for (std::size_t j = 0; j < ordered.size(); ++j) {
       EXPECT_EQ(is_better_version(ordered[i], ordered[j]), i < j)
@@ -300,8 +299,7 @@ TEST(DiscoveryVersions, AreOrderedAsPeopleMeanThem) {
 
 // FIPS 180-4 examples, and one of each length around a block.
 TEST(DiscoveryHash, IsSha256) {
-  EXPECT_EQ(content_hash(""),
-            "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855");
+  EXPECT_EQ(content_hash(""), "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855");
   EXPECT_EQ(content_hash("abc"),
             "BA7816BF8F01CFEA414140DE5DAE2223B00361A396177A9CB410FF61F20015AD");
   EXPECT_EQ(content_hash("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/rest/openapi.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -20,8 +22,7 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kProto = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 // The name before RFC 6838 was heeded; old clients still ask by it.
-constexpr std::string_view kOldProto =
-    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+constexpr std::string_view kOldProto = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 constexpr std::string_view kRootPath = "/openapi/v3/";
 
 Doc frame(Doc paths, Components& components) {
@@ -85,50 +86,94 @@ std::string query_value(std::string_view query, std::string_view key) {
   return "";
 }
 
+// What a document of built-in kinds is made from; it never changes while the same is served.
+std::string facts_of(const GroupVersion& version) {
+  std::string facts;
+  for (const Resource* resource : version.resources) {
+    facts += resource->plural + ":" + std::to_string(resource->verbs) + " ";
+  }
+  return facts;
+}
+
+bool has_custom(const GroupVersion& version) {
+  return std::ranges::any_of(version.resources,
+                             [](const Resource* resource) { return resource->type == nullptr; });
+}
+
 }  // namespace
 
 struct OpenApi::Impl {
   struct Document {
     std::string json, hash;
+    std::string facts;  // "" when it is to be made anew each time
   };
+  using Documents = std::map<std::string, Document, std::less<>>;
+  // Gets every document there is: its name, what it is made from, and how.
+  using Visit = std::function<void(const std::string& name, const std::string& facts,
+                                   const std::function<Doc()>& make)>;
 
   explicit Impl(const Registry& all) : registry(all) {}
 
-  // Makes every document anew when the registry has changed. Their hashes stand in the index, so
-  // one is not made without the others.
-  void refresh() {
-    if (is_fresh && generation == registry.generation()) {
-      return;
-    }
-    documents.clear();
-    Doc swagger = empty_swagger();
-    const auto add = [&](std::string name, const Doc& doc) {
-      add_to_swagger(swagger, doc);
-      Document made;
-      doc.append_json(made.json);
-      made.hash = content_hash(made.json);
-      documents[std::move(name)] = std::move(made);
-    };
-    add("api", small_document("/api/", "core", "getCoreAPIVersions", "APIVersions"));
-    add("apis", small_document("/apis/", "apis", "getAPIVersions", "APIGroupList"));
-    add("version", small_document("/version/", "version", "getCodeVersion", "Info"));
+  void visit_documents(const Visit& visit) const {
+    visit("api", "fixed",
+          [] { return small_document("/api/", "core", "getCoreAPIVersions", "APIVersions"); });
+    visit("apis", "fixed",
+          [] { return small_document("/apis/", "apis", "getAPIVersions", "APIGroupList"); });
+    visit("version", "fixed",
+          [] { return small_document("/version/", "version", "getCodeVersion", "Info"); });
     for (const Group& group : discovery_groups(registry)) {
       const std::string root = group.name.empty() ? "api" : "apis/" + group.name;
       if (!group.name.empty()) {
         const std::string title = group_title(group.name);
-        add(root, small_document("/" + root + "/", title, "get" + title + "APIGroup", "APIGroup"));
+        visit(root, "fixed", [&] {
+          return small_document("/" + root + "/", title, "get" + title + "APIGroup", "APIGroup");
+        });
       }
       for (const GroupVersion& version : group.versions) {
-        add(root + "/" + version.version, version_document(group, version));
+        visit(root + "/" + version.version, has_custom(version) ? "" : facts_of(version),
+              [&] { return version_document(group, version); });
       }
     }
+  }
+
+  // Makes the documents that are new since the registry was last looked at. Their hashes stand in
+  // the index, so that it cannot be made without them.
+  void refresh() {
+    if (is_fresh && generation == registry.generation()) {
+      return;
+    }
+    Documents made;
+    visit_documents([&](const std::string& name, const std::string& facts, const auto& make) {
+      const auto old = documents.find(name);
+      if (old != documents.end() && !facts.empty() && old->second.facts == facts) {
+        made[name] = std::move(old->second);
+        return;
+      }
+      Document& document = made[name];
+      make().append_json(document.json);
+      document.hash = content_hash(document.json);
+      document.facts = facts;
+    });
+    documents = std::move(made);
     index = make_index();
     v2 = {};
+    v2_proto.clear();
+    generation = registry.generation();
+    is_fresh = true;
+  }
+
+  // Only old clients ask for these.
+  void make_v2() {
+    if (!v2.json.empty()) {
+      return;
+    }
+    Doc swagger = empty_swagger();
+    visit_documents([&](const std::string&, const std::string&, const auto& make) {
+      add_to_swagger(swagger, make());
+    });
     swagger.append_json(v2.json);
     v2.hash = content_hash(v2.json);
     v2_proto = encode_swagger(swagger);
-    generation = registry.generation();
-    is_fresh = true;
   }
 
   Document make_index() const {
@@ -179,11 +224,12 @@ struct OpenApi::Impl {
     return answer;
   }
 
-  TextAnswer answer_v2(const net::Headers& headers) const {
+  TextAnswer answer_v2(const net::Headers& headers) {
     const std::string_view type = choose(headers, {kJson, kOldProto, kProto});
     if (type.empty()) {
       return bare_answer(406);
     }
+    make_v2();
     return type == kJson ? cached_answer(v2.json, kJson, v2.hash, headers)
                          : cached_answer(v2_proto, kProto, v2.hash, headers);
   }
@@ -191,7 +237,7 @@ struct OpenApi::Impl {
   const Registry& registry;
   bool is_fresh = false;
   std::uint64_t generation = 0;
-  std::map<std::string, Document, std::less<>> documents;
+  Documents documents;
   Document index, v2;
   std::string v2_proto;
 };

@@ -79,8 +79,7 @@ constexpr FixedComponent kFixed[] = {
          "required":["groupVersion","version"],"properties":{
          "groupVersion":{"type":"string","default":""},
          "version":{"type":"string","default":""}}})"},
-    {"ServerAddressByClientCIDR",
-     "io.k8s.apimachinery.pkg.apis.meta.v1.ServerAddressByClientCIDR",
+    {"ServerAddressByClientCIDR", "io.k8s.apimachinery.pkg.apis.meta.v1.ServerAddressByClientCIDR",
      R"({"description":"Address of the server for clients of some network","type":"object",
          "required":["clientCIDR","serverAddress"],"properties":{
          "clientCIDR":{"type":"string","default":""},

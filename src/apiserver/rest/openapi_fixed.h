@@ -11,7 +11,7 @@ namespace jogak::api {
 
 struct FixedComponent {
   std::string_view short_name, name;
-  std::string_view json;   // "@Name" in a "$ref" stands for the component of that short name
+  std::string_view json;     // "@Name" in a "$ref" stands for the component of that short name
   bool is_of_group = false;  // its kind is part of every group: the extension names both
 };
 

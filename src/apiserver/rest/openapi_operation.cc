@@ -62,8 +62,8 @@ constexpr std::string_view kObjectTypes[] = {
 constexpr std::string_view kStreamTypes[] = {
     "application/json", "application/json;stream=watch", "application/vnd.kubernetes.protobuf",
     "application/vnd.kubernetes.protobuf;stream=watch", "application/yaml"};
-constexpr std::string_view kLogTypes[] = {
-    "application/json", "application/vnd.kubernetes.protobuf", "application/yaml", "text/plain"};
+constexpr std::string_view kLogTypes[] = {"application/json", "application/vnd.kubernetes.protobuf",
+                                          "application/yaml", "text/plain"};
 constexpr std::string_view kCustomTypes[] = {"application/json", "application/yaml"};
 constexpr std::string_view kAnyType[] = {"*/*"};
 constexpr std::string_view kPatchTypes[] = {
@@ -127,13 +127,15 @@ Doc responses_of(const ApiOperation& operation) {
   return responses;
 }
 
-Doc parameters_of(std::vector<std::string_view> names) {
-  std::ranges::sort(names);
-  Doc list = Doc::array();
+Doc parameters_of(const std::vector<std::string_view>& names) {
+  Doc::Items list;
   for (const std::string_view name : names) {
-    list.push(parameter_of(name));
+    list.push_back(parameter_of(name));
   }
-  return list;
+  std::ranges::sort(list, {}, [](const Doc& parameter) {
+    return std::pair(parameter["name"].as_string(), parameter["in"].as_string());
+  });
+  return Doc::array(std::move(list));
 }
 
 Doc operation_doc(const ApiOperation& operation, const std::vector<std::string_view>& common) {
@@ -148,7 +150,7 @@ Doc operation_doc(const ApiOperation& operation, const std::vector<std::string_v
     }
   }
   if (!own.empty()) {
-    doc.set("parameters", parameters_of(std::move(own)));
+    doc.set("parameters", parameters_of(own));
   }
   if (!operation.body.is_null()) {
     Doc body = Doc::object();
@@ -199,7 +201,7 @@ Doc path_item(const std::vector<ApiOperation>& operations) {
     item.set(operation.method, operation_doc(operation, common));
   }
   if (!common.empty()) {
-    item.set("parameters", parameters_of(std::move(common)));
+    item.set("parameters", parameters_of(common));
   }
   return item;
 }

@@ -18,18 +18,32 @@ namespace jogak::api {
 // path, "path" the parameter of a query.
 Doc parameter_of(std::string_view name);
 
-constexpr std::string_view kListParameters[] = {
-    "allowWatchBookmarks", "continue",          "fieldSelector", "labelSelector",
-    "limit",               "resourceVersion",   "resourceVersionMatch",
-    "sendInitialEvents",   "shardSelector",     "timeoutSeconds", "watch"};
+constexpr std::string_view kListParameters[] = {"allowWatchBookmarks",
+                                                "continue",
+                                                "fieldSelector",
+                                                "labelSelector",
+                                                "limit",
+                                                "resourceVersion",
+                                                "resourceVersionMatch",
+                                                "sendInitialEvents",
+                                                "shardSelector",
+                                                "timeoutSeconds",
+                                                "watch"};
 constexpr std::string_view kCollectionParameters[] = {
-    "continue",           "dryRun",
-    "fieldSelector",      "gracePeriodSeconds",
-    "labelSelector",      "ignoreStoreReadErrorWithClusterBreakingPotential",
-    "limit",              "orphanDependents",
-    "propagationPolicy",  "resourceVersion",
-    "sendInitialEvents",  "resourceVersionMatch",
-    "shardSelector",      "timeoutSeconds"};
+    "continue",
+    "dryRun",
+    "fieldSelector",
+    "gracePeriodSeconds",
+    "labelSelector",
+    "ignoreStoreReadErrorWithClusterBreakingPotential",
+    "limit",
+    "orphanDependents",
+    "propagationPolicy",
+    "resourceVersion",
+    "sendInitialEvents",
+    "resourceVersionMatch",
+    "shardSelector",
+    "timeoutSeconds"};
 constexpr std::string_view kDeleteParameters[] = {
     "dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential",
     "orphanDependents", "propagationPolicy"};
@@ -37,8 +51,9 @@ constexpr std::string_view kWriteParameters[] = {"dryRun", "fieldManager", "fiel
 constexpr std::string_view kPatchParameters[] = {"dryRun", "fieldManager", "fieldValidation",
                                                  "force"};
 constexpr std::string_view kLogParameters[] = {
-    "container",    "follow",       "insecureSkipTLSVerifyBackend", "limitBytes", "previous",
-    "sinceSeconds", "stream",       "tailLines",                    "timestamps"};
+    "container",  "follow",    "insecureSkipTLSVerifyBackend",
+    "limitBytes", "previous",  "sinceSeconds",
+    "stream",     "tailLines", "timestamps"};
 
 constexpr std::string_view kAttachParameters[] = {"container", "stderr", "stdin", "stdout", "tty"};
 constexpr std::string_view kExecParameters[] = {"command", "container", "stderr",
@@ -49,16 +64,16 @@ constexpr std::string_view kProxyParameters[] = {"path"};
 enum class Content : std::uint8_t { Object, Stream, Log, Connection };
 
 struct ApiOperation {
-  std::string method;       // "get"
+  std::string method;  // "get"
   std::string id, action, description, tag;
-  Doc kind;                 // x-kubernetes-group-version-kind, null for none
+  Doc kind;  // x-kubernetes-group-version-kind, null for none
   std::vector<std::string_view> parameters;
-  Doc body;                 // a reference; null for none
+  Doc body;  // a reference; null for none
   bool is_body_required = true;
   bool is_patch = false;
-  bool is_custom = false;   // other content types
+  bool is_custom = false;  // other content types
   Content content = Content::Object;
-  Doc result;               // a reference, or a schema of a text
+  Doc result;  // a reference, or a schema of a text
   std::vector<int> codes = {200};
 };
 

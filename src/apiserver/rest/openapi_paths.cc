@@ -80,8 +80,8 @@ class PathWriter {
 
   // An operation on a resource: verb and what follows it make the id.
   ApiOperation operation(const Resource& resource, std::string method, std::string_view verb,
-                      std::string_view rest, std::string_view action,
-                      std::string description) const {
+                         std::string_view rest, std::string_view action,
+                         std::string description) const {
     ApiOperation made;
     made.method = std::move(method);
     made.id = std::string(verb) + title_ + std::string(rest);
@@ -124,8 +124,8 @@ class PathWriter {
       }
     }
     if (resource.can(Verb::Create)) {
-      ApiOperation create = operation(resource, "post", "create", scoped, "post",
-                                   "create " + resource.kind);
+      ApiOperation create =
+          operation(resource, "post", "create", scoped, "post", "create " + resource.kind);
       take(create, kWriteParameters);
       create.body = components_.ref_object(resource);
       create.result = create.body;
@@ -134,7 +134,7 @@ class PathWriter {
     }
     if (resource.can(Verb::DeleteCollection)) {
       ApiOperation all = operation(resource, "delete", "delete", "Collection" + scoped,
-                                "deletecollection", "delete all matching " + resource.kind);
+                                   "deletecollection", "delete all matching " + resource.kind);
       take(all, kCollectionParameters);
       set_delete_body(all);
       all.result = components_.ref(schema::get("meta.v1.Status"));
@@ -143,7 +143,7 @@ class PathWriter {
   }
 
   ApiOperation list_operation(const Resource& resource, std::string_view verb,
-                           std::string_view rest) {
+                              std::string_view rest) {
     ApiOperation list =
         operation(resource, "get", verb, rest, "list", "list or watch " + resource.kind);
     take(list, kListParameters);
@@ -163,13 +163,12 @@ class PathWriter {
                            [&] { return components_.ref_object(resource); });
     if (resource.can(Verb::Delete)) {
       ApiOperation remove = operation(resource, "delete", "delete", scoped_kind(resource), "delete",
-                                   "delete one " + resource.kind);
+                                      "delete one " + resource.kind);
       remove.parameters.emplace_back("name");
       take(remove, kDeleteParameters);
       set_delete_body(remove);
       // Namespaces answer with themselves, too, but their document never said so.
-      const bool shows_object = resource.strategy &&
-                                resource.strategy->returns_deleted_object() &&
+      const bool shows_object = resource.strategy && resource.strategy->returns_deleted_object() &&
                                 resource.plural != "namespaces";
       remove.result = shows_object ? components_.ref_object(resource)
                                    : components_.ref(schema::get("meta.v1.Status"));
@@ -253,8 +252,7 @@ class PathWriter {
   }
 
   // The kind that a subresource takes, where it is not the object's.
-  void set_kind(const Resource& resource, const Subresource& subresource,
-                const std::string& path) {
+  void set_kind(const Resource& resource, const Subresource& subresource, const std::string& path) {
     const auto it = paths_.find(path);
     if (it == paths_.end() || subresource.kind.empty()) {
       return;
@@ -283,9 +281,8 @@ class PathWriter {
     const std::string rest =
         scoped_kind(resource) + upper_first(subresource.name) + (has_path ? "WithPath" : "");
     const auto add_method = [&](const std::string& method) {
-      ApiOperation made =
-          operation(resource, method, "connect", "", "connect",
-                    "connect to " + subresource.name + " of one " + resource.kind);
+      ApiOperation made = operation(resource, method, "connect", "", "connect",
+                                    "connect to " + subresource.name + " of one " + resource.kind);
       made.id += upper_first(method) + rest;
       std::erase(made.parameters, "pretty");
       made.parameters.emplace_back("name");
@@ -338,9 +335,9 @@ class PathWriter {
   }
 
   ApiOperation watch_operation(const Resource& resource, std::string_view rest,
-                            std::string_view action) {
+                               std::string_view action) {
     ApiOperation watch = operation(resource, "get", "watch", rest, action,
-                                "watch " + resource.kind + "; use list with watch=true");
+                                   "watch " + resource.kind + "; use list with watch=true");
     take(watch, kListParameters);
     watch.content = Content::Stream;
     watch.result = components_.ref_fixed("WatchEvent");

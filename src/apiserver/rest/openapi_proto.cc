@@ -85,26 +85,37 @@ struct MemberFact {
 };
 
 constexpr MemberFact kSchemaMembers[] = {
-    {"$ref", 1, Wire::Text},           {"format", 2, Wire::Text},
-    {"title", 3, Wire::Text},          {"description", 4, Wire::Text},
-    {"default", 5, Wire::AnyValue},    {"multipleOf", 6, Wire::Real},
-    {"maximum", 7, Wire::Real},        {"exclusiveMaximum", 8, Wire::Flag},
-    {"minimum", 9, Wire::Real},        {"exclusiveMinimum", 10, Wire::Flag},
-    {"maxLength", 11, Wire::Whole},    {"minLength", 12, Wire::Whole},
-    {"pattern", 13, Wire::Text},       {"maxItems", 14, Wire::Whole},
-    {"minItems", 15, Wire::Whole},     {"uniqueItems", 16, Wire::Flag},
-    {"maxProperties", 17, Wire::Whole}, {"minProperties", 18, Wire::Whole},
-    {"required", 19, Wire::Texts},     {"enum", 20, Wire::AnyValues},
-    {"readOnly", 27, Wire::Flag},      {"example", 30, Wire::AnyValue},
+    {"$ref", 1, Wire::Text},
+    {"format", 2, Wire::Text},
+    {"title", 3, Wire::Text},
+    {"description", 4, Wire::Text},
+    {"default", 5, Wire::AnyValue},
+    {"multipleOf", 6, Wire::Real},
+    {"maximum", 7, Wire::Real},
+    {"exclusiveMaximum", 8, Wire::Flag},
+    {"minimum", 9, Wire::Real},
+    {"exclusiveMinimum", 10, Wire::Flag},
+    {"maxLength", 11, Wire::Whole},
+    {"minLength", 12, Wire::Whole},
+    {"pattern", 13, Wire::Text},
+    {"maxItems", 14, Wire::Whole},
+    {"minItems", 15, Wire::Whole},
+    {"uniqueItems", 16, Wire::Flag},
+    {"maxProperties", 17, Wire::Whole},
+    {"minProperties", 18, Wire::Whole},
+    {"required", 19, Wire::Texts},
+    {"enum", 20, Wire::AnyValues},
+    {"readOnly", 27, Wire::Flag},
+    {"example", 30, Wire::AnyValue},
 };
 constexpr MemberFact kQueryMembers[] = {
-    {"required", 1, Wire::Flag}, {"in", 2, Wire::Text},     {"description", 3, Wire::Text},
-    {"name", 4, Wire::Text},     {"type", 6, Wire::Text},   {"format", 7, Wire::Text},
+    {"required", 1, Wire::Flag},     {"in", 2, Wire::Text},   {"description", 3, Wire::Text},
+    {"name", 4, Wire::Text},         {"type", 6, Wire::Text}, {"format", 7, Wire::Text},
     {"uniqueItems", 20, Wire::Flag},
 };
 constexpr MemberFact kPathMembers[] = {
-    {"required", 1, Wire::Flag}, {"in", 2, Wire::Text},   {"description", 3, Wire::Text},
-    {"name", 4, Wire::Text},     {"type", 5, Wire::Text}, {"format", 6, Wire::Text},
+    {"required", 1, Wire::Flag},     {"in", 2, Wire::Text},   {"description", 3, Wire::Text},
+    {"name", 4, Wire::Text},         {"type", 5, Wire::Text}, {"format", 6, Wire::Text},
     {"uniqueItems", 19, Wire::Flag},
 };
 constexpr MemberFact kBodyMembers[] = {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "apiserver/codec/codec.h"
-#include "apiserver/rest/openapi_fixed.h"
 #include "apiserver/rest/openapi_facts.h"
+#include "apiserver/rest/openapi_fixed.h"
 #include "base/check.h"
 
 namespace jogak::api {
@@ -129,9 +129,9 @@ void add_list_facts(Doc& schema, const schema::Field& field) {
     schema.set("x-kubernetes-patch-merge-key", field.patch_key);
   }
   std::string strategy;
-  for (const auto& [is_set, word] : {std::pair(field.patch_merge, "merge"),
-                                     std::pair(field.patch_retain_keys, "retainKeys"),
-                                     std::pair(field.patch_replace, "replace")}) {
+  for (const auto& [is_set, word] :
+       {std::pair(field.patch_merge, "merge"), std::pair(field.patch_retain_keys, "retainKeys"),
+        std::pair(field.patch_replace, "replace")}) {
     if (is_set) {
       strategy += (strategy.empty() ? "" : ",") + std::string(word);
     }
@@ -420,8 +420,7 @@ Doc Components::custom_schema(const Resource& resource) {
     properties.set("kind", scalar_schema({"string", ""}));
     properties.set("metadata", all_of(ref(schema::get("meta.v1.ObjectMeta"))));
   }
-  schema.set(kKinds,
-             Doc::array({kind_of(resource.group, resource.version, resource.kind)}));
+  schema.set(kKinds, Doc::array({kind_of(resource.group, resource.version, resource.kind)}));
   return schema;
 }
 

@@ -18,10 +18,8 @@
 namespace jogak::api {
 namespace {
 
-constexpr std::string_view kProto =
-    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
-constexpr std::string_view kOldProto =
-    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+constexpr std::string_view kProto = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+constexpr std::string_view kOldProto = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
 std::string compact(const Doc& doc) { return doc.json(JsonWriter::Style::Compact); }
 
@@ -74,9 +72,9 @@ class OpenApiTest : public testing::Test {
   }
   Doc json(std::string_view path) { return parsed(get(path).body); }
 
-  Doc widget_schema_ = parsed(
-      R"({"type":"object","properties":{"spec":{"type":"object","properties":)"
-      R"({"size":{"type":"integer","minimum":1}}}}})");
+  Doc widget_schema_ =
+      parsed(R"({"type":"object","properties":{"spec":{"type":"object","properties":)"
+             R"({"size":{"type":"integer","minimum":1}}}}})");
   Registry registry_;
   OpenApi openapi_{registry_};
 };
@@ -138,27 +136,25 @@ TEST_F(OpenApiTest, DescribesOneGroupVersion) {
   const Doc doc = json("/openapi/v3/apis/scheduling.k8s.io/v1");
   EXPECT_EQ(doc["openapi"].as_string(), "3.0.0");
   EXPECT_EQ(compact(doc["info"]), R"({"title":"Kubernetes","version":"1.36"})");
-  EXPECT_EQ(keys(doc["paths"]), (Names{"/apis/scheduling.k8s.io/v1/",
-                                       "/apis/scheduling.k8s.io/v1/priorityclasses",
-                                       "/apis/scheduling.k8s.io/v1/priorityclasses/{name}",
-                                       "/apis/scheduling.k8s.io/v1/watch/priorityclasses",
-                                       "/apis/scheduling.k8s.io/v1/watch/priorityclasses/{name}"}));
+  EXPECT_EQ(keys(doc["paths"]),
+            (Names{"/apis/scheduling.k8s.io/v1/", "/apis/scheduling.k8s.io/v1/priorityclasses",
+                   "/apis/scheduling.k8s.io/v1/priorityclasses/{name}",
+                   "/apis/scheduling.k8s.io/v1/watch/priorityclasses",
+                   "/apis/scheduling.k8s.io/v1/watch/priorityclasses/{name}"}));
   const std::string meta = "io.k8s.apimachinery.pkg.apis.meta.v1.";
-  EXPECT_EQ(keys(doc["components"]["schemas"]),
-            (Names{"io.k8s.api.scheduling.v1.PriorityClass",
-                   "io.k8s.api.scheduling.v1.PriorityClassList", meta + "APIResource",
-                   meta + "APIResourceList", meta + "DeleteOptions", meta + "FieldsV1",
-                   meta + "ListMeta", meta + "ManagedFieldsEntry", meta + "ObjectMeta",
-                   meta + "OwnerReference", meta + "Patch", meta + "Preconditions",
-                   meta + "ShardInfo", meta + "Status", meta + "StatusCause",
-                   meta + "StatusDetails", meta + "Time", meta + "WatchEvent",
-                   "io.k8s.apimachinery.pkg.runtime.RawExtension"}));
+  EXPECT_EQ(
+      keys(doc["components"]["schemas"]),
+      (Names{"io.k8s.api.scheduling.v1.PriorityClass", "io.k8s.api.scheduling.v1.PriorityClassList",
+             meta + "APIResource", meta + "APIResourceList", meta + "DeleteOptions",
+             meta + "FieldsV1", meta + "ListMeta", meta + "ManagedFieldsEntry", meta + "ObjectMeta",
+             meta + "OwnerReference", meta + "Patch", meta + "Preconditions", meta + "ShardInfo",
+             meta + "Status", meta + "StatusCause", meta + "StatusDetails", meta + "Time",
+             meta + "WatchEvent", "io.k8s.apimachinery.pkg.runtime.RawExtension"}));
 }
 
 TEST_F(OpenApiTest, DescribesPatchesSoThatClientsValidateHere) {
   const Doc doc = json("/openapi/v3/apis/scheduling.k8s.io/v1");
-  const Doc& patch =
-      doc["paths"]["/apis/scheduling.k8s.io/v1/priorityclasses/{name}"]["patch"];
+  const Doc& patch = doc["paths"]["/apis/scheduling.k8s.io/v1/priorityclasses/{name}"]["patch"];
   EXPECT_EQ(patch["operationId"].as_string(), "patchSchedulingV1PriorityClass");
   EXPECT_EQ(compact(patch["tags"]), R"(["scheduling_v1"])");
   EXPECT_EQ(patch["x-kubernetes-action"].as_string(), "patch");
@@ -175,13 +171,13 @@ TEST_F(OpenApiTest, DescribesPatchesSoThatClientsValidateHere) {
                    "application/merge-patch+json", "application/strategic-merge-patch+json"}));
   EXPECT_EQ(keys(patch["responses"]), (Names{"200", "201", "401"}));
   EXPECT_EQ(keys(patch["responses"]["200"]["content"]),
-            (Names{"application/json", "application/vnd.kubernetes.protobuf",
-                   "application/yaml"}));
+            (Names{"application/json", "application/vnd.kubernetes.protobuf", "application/yaml"}));
 }
 
 TEST_F(OpenApiTest, DescribesMembersOfTypes) {
-  const Doc schema = json("/openapi/v3/apis/scheduling.k8s.io/v1")["components"]["schemas"]
-                         ["io.k8s.api.scheduling.v1.PriorityClass"];
+  const Doc schema =
+      json("/openapi/v3/apis/scheduling.k8s.io/v1")["components"]["schemas"]
+                                                   ["io.k8s.api.scheduling.v1.PriorityClass"];
   const Doc& properties = schema["properties"];
   EXPECT_EQ(compact(properties["value"]), R"({"type":"integer","format":"int32","default":0})");
   EXPECT_EQ(compact(properties["globalDefault"]), R"({"type":"boolean"})");
@@ -222,8 +218,7 @@ TEST_F(OpenApiTest, PutsSharedParametersAtThePath) {
 TEST_F(OpenApiTest, HasAllInOneForOldClients) {
   const Doc doc = json("/openapi/v2");
   EXPECT_EQ(doc["swagger"].as_string(), "2.0");
-  const Doc& value =
-      doc["definitions"]["io.k8s.api.scheduling.v1.PriorityClass"]["properties"];
+  const Doc& value = doc["definitions"]["io.k8s.api.scheduling.v1.PriorityClass"]["properties"];
   EXPECT_EQ(compact(value["value"]), R"({"type":"integer","format":"int32"})") << "no defaults";
   EXPECT_EQ(compact(value["metadata"]),
             R"({"$ref":"#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"})");
@@ -242,26 +237,38 @@ TEST_F(OpenApiTest, HasTheOldFormInProtobuf) {
   for (const std::string_view accept : {kProto, kOldProto}) {
     const TextAnswer answer = get("/openapi/v2", accept);
     EXPECT_EQ(net::header(answer.headers, "content-type"), kProto);
-    EXPECT_TRUE(answer.body.starts_with("\x0a\x03" "2.0\x12")) << "swagger, then info";
+    EXPECT_TRUE(
+        answer.body.starts_with("\x0a\x03"
+                                "2.0\x12"))
+        << "swagger, then info";
   }
 }
 
 TEST_F(OpenApiTest, EncodesMessagesByTheirNumbers) {
-  const Doc swagger = parsed(
-      R"({"swagger":"2.0","info":{"title":"T","version":"1"},"paths":{},"definitions":)"
-      R"({"D":{"description":"d","type":"object","required":["a"],"x-k":true}}})");
-  const std::string schema = std::string("\x22\x01" "d") +       // 4 description
-                             "\x9a\x01\x01" "a" +                // 19 required
-                             "\xb2\x01\x08\x0a\x06" "object" +   // 22 type {1}
+  const Doc swagger =
+      parsed(R"({"swagger":"2.0","info":{"title":"T","version":"1"},"paths":{},"definitions":)"
+             R"({"D":{"description":"d","type":"object","required":["a"],"x-k":true}}})");
+  const std::string schema = std::string(
+                                 "\x22\x01"
+                                 "d") +  // 4 description
+                             "\x9a\x01\x01"
+                             "a" +  // 19 required
+                             "\xb2\x01\x08\x0a\x06"
+                             "object" +                           // 22 type {1}
                              "\xfa\x01\x0e\x0a\x03x-k\x12\x07" +  // 31 extension {name, value}
-                             "\x12\x05true\n";                   // Any: 2 yaml
-  std::string named = "\x0a\x01" "D\x12";
+                             "\x12\x05true\n";                    // Any: 2 yaml
+  std::string named =
+      "\x0a\x01"
+      "D\x12";
   named += static_cast<char>(schema.size());
   named += schema;
   std::string definitions = "\x0a";
   definitions += static_cast<char>(named.size());
   definitions += named;
-  std::string document = "\x0a\x03" "2.0\x12\x06\x0a\x01T\x12\x01" "1";
+  std::string document =
+      "\x0a\x03"
+      "2.0\x12\x06\x0a\x01T\x12\x01"
+      "1";
   document += std::string("\x42\x00", 2) + "\x4a";
   document += static_cast<char>(definitions.size());
   document += definitions;

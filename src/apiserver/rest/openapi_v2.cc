@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 7> kMethods = {"get",  "put",   "post",  
                                                       "head", "patch", "options"};
 
 // What Swagger 2 does not know, or the real server leaves out of it.
-constexpr std::array<std::string_view, 7> kDropped = {"default", "oneOf", "anyOf", "not",
+constexpr std::array<std::string_view, 7> kDropped = {"default",  "oneOf", "anyOf",     "not",
                                                       "nullable", "allOf", "deprecated"};
 
 Doc old_schema(const Doc& schema) {

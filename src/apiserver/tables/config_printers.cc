@@ -60,8 +60,8 @@ void print_quota(const Doc& object, TimeUs now, Doc::Items& cells) {
     if (!text.empty()) {
       text += ", ";
     }
-    text += resource + ": " + amount_or(object.get("status", "used", resource), "0") + "/" +
-            allowed;
+    text +=
+        resource + ": " + amount_or(object.get("status", "used", resource), "0") + "/" + allowed;
   }
   cells.emplace_back(name_of(object));
   cells.emplace_back(requests);
@@ -95,9 +95,8 @@ std::string trimmed(std::string_view text) {
 
 std::string event_target(const Doc& target) {
   std::string kind = target["kind"].as_string();
-  std::ranges::transform(kind, kind.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
+  std::ranges::transform(kind, kind.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const std::string& name = target["name"].as_string();
   return name.empty() ? kind : kind + "/" + name;
 }

@@ -55,9 +55,9 @@ TEST(CustomColumns, AreNameAndAgeByDefault) {
 }
 
 TEST(CustomColumns, KeepWhatTheDefinitionSays) {
-  const auto columns = table_columns(widgets(
-      "[{name: Size, type: integer, format: int32, priority: 1, description: How large, "
-      "jsonPath: .spec.size}]"));
+  const auto columns = table_columns(
+      widgets("[{name: Size, type: integer, format: int32, priority: 1, description: How large, "
+              "jsonPath: .spec.size}]"));
   ASSERT_EQ(columns.size(), 2U);
   EXPECT_EQ(columns[1].name, "Size");
   EXPECT_EQ(columns[1].type, "integer");

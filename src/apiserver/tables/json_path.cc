@@ -227,8 +227,7 @@ class JsonPath::Parser {
       filter->comparison = inside.substr(sign, sign_end - sign);
       right = inside.substr(sign_end);
     }
-    if (!Parser(inside.substr(0, sign)).read(filter->left) ||
-        !Parser(right).read(filter->right)) {
+    if (!Parser(inside.substr(0, sign)).read(filter->left) || !Parser(right).read(filter->right)) {
       return false;
     }
     Step step{.kind = Step::Kind::Filter};

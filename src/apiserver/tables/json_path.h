@@ -35,9 +35,9 @@ class JsonPath {
   struct Step {
     enum class Kind : std::uint8_t { Field, Wildcard, Recursive, Slice, Union, Filter, Literal };
     Kind kind = Kind::Field;
-    std::string name = {};          // of Field
+    std::string name = {};                                           // of Field
     std::optional<std::int64_t> first = {}, last = {}, stride = {};  // of Slice
-    bool is_index = false;           // one element: last is first + 1
+    bool is_index = false;          // one element: last is first + 1
     std::vector<Steps> parts = {};  // of Union
     std::shared_ptr<const Filter> filter = {};
     Doc literal = {};

@@ -40,8 +40,7 @@ struct Summary {
 
   void add_restarts(const Doc& status) {
     restarts += status["restartCount"].as_int();
-    const auto end =
-        parse_time(status.get("lastState", "terminated", "finishedAt").as_string());
+    const auto end = parse_time(status.get("lastState", "terminated", "finishedAt").as_string());
     if (end && (!last_restart || *last_restart < *end)) {
       last_restart = end;
     }

@@ -108,9 +108,8 @@ std::vector<std::string> endpoint_addresses(const Doc& endpoints) {
 
 void print_endpoints(const Doc& object, TimeUs now, Doc::Items& cells) {
   cells.emplace_back(name_of(object));
-  cells.emplace_back(object["subsets"].empty()
-                         ? "<none>"
-                         : shortened(endpoint_addresses(object), kShown, ""));
+  cells.emplace_back(object["subsets"].empty() ? "<none>"
+                                               : shortened(endpoint_addresses(object), kShown, ""));
   cells.emplace_back(age_of(object, now));
 }
 

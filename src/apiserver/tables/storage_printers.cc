@@ -53,9 +53,7 @@ std::string phase_text(const Doc& object) {
   return is_deleting(object) ? "Terminating" : object.get("status", "phase").as_string();
 }
 
-std::string or_unset(const Doc& value) {
-  return value.is_string() ? value.as_string() : "<unset>";
-}
+std::string or_unset(const Doc& value) { return value.is_string() ? value.as_string() : "<unset>"; }
 
 void print_volume(const Doc& object, TimeUs now, Doc::Items& cells) {
   const Doc& spec = object["spec"];

@@ -15,9 +15,9 @@ using Key = std::pair<std::string_view, std::string_view>;  // group, kind
 
 std::map<Key, const Printer*> index_printers() {
   std::map<Key, const Printer*> index;
-  for (const auto list : {pod_printers(), node_printers(), workload_printers(),
-                          service_printers(), config_printers(), storage_printers(),
-                          scheduling_printers(), autoscaler_printers(), rbac_printers()}) {
+  for (const auto list :
+       {pod_printers(), node_printers(), workload_printers(), service_printers(), config_printers(),
+        storage_printers(), scheduling_printers(), autoscaler_printers(), rbac_printers()}) {
     for (const Printer& printer : list) {
       index[{printer.group, printer.kind}] = &printer;
     }
@@ -104,8 +104,7 @@ Doc table_row_conditions(const Resource& resource, const Doc& object) {
   const bool is_failed = phase == "Failed";
   Doc condition = Doc::object();
   condition.set("type", "Completed").set("status", "True").set("reason", phase);
-  condition.set("message",
-                is_failed ? "The pod failed." : "The pod has completed successfully.");
+  condition.set("message", is_failed ? "The pod failed." : "The pod has completed successfully.");
   return Doc::array({std::move(condition)});
 }
 

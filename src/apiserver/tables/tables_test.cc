@@ -82,8 +82,10 @@ TEST(PodTable, TellsWhyAContainerWaits) {
 
 TEST(PodTable, TellsHowAContainerEnded) {
   const auto ended = [](std::string_view how) {
-    return pod_row("{spec: {containers: [{name: c}]}, status: {phase: Failed, containerStatuses: "
-                   "[{state: {terminated: " + std::string(how) + "}}]}}");
+    return pod_row(
+        "{spec: {containers: [{name: c}]}, status: {phase: Failed, containerStatuses: "
+        "[{state: {terminated: " +
+        std::string(how) + "}}]}}");
   };
   EXPECT_EQ(ended("{reason: OOMKilled, exitCode: 137}"),
             "x|0/1|OOMKilled|0|3m20s|<none>|<none>|<none>|<none>");
@@ -96,10 +98,11 @@ TEST(PodTable, TellsHowAContainerEnded) {
 TEST(PodTable, LooksPastACompletedContainer) {
   constexpr std::string_view kDone = "{state: {terminated: {reason: Completed}}}";
   const auto with = [&](std::string_view other, std::string_view ready) {
-    return pod_row("{spec: {containers: [{name: a}, {name: b}]}, status: {phase: Running, "
-                   "conditions: [{type: Ready, status: '" + std::string(ready) +
-                   "'}], containerStatuses: [" + std::string(kDone) + ", " + std::string(other) +
-                   "]}}");
+    return pod_row(
+        "{spec: {containers: [{name: a}, {name: b}]}, status: {phase: Running, "
+        "conditions: [{type: Ready, status: '" +
+        std::string(ready) + "'}], containerStatuses: [" + std::string(kDone) + ", " +
+        std::string(other) + "]}}");
   };
   EXPECT_EQ(with("{ready: true, state: {running: {}}}", "True"),
             "x|1/2|Running|0|3m20s|<none>|<none>|<none>|<none>");
@@ -112,9 +115,10 @@ TEST(PodTable, LooksPastACompletedContainer) {
 
 TEST(PodTable, FollowsInitContainers) {
   const auto with = [](std::string_view statuses) {
-    return pod_row("{spec: {initContainers: [{name: i}, {name: j}], containers: [{name: c}]}, "
-                   "status: {phase: Pending, initContainerStatuses: " + std::string(statuses) +
-                   "}}");
+    return pod_row(
+        "{spec: {initContainers: [{name: i}, {name: j}], containers: [{name: c}]}, "
+        "status: {phase: Pending, initContainerStatuses: " +
+        std::string(statuses) + "}}");
   };
   EXPECT_EQ(with("[{name: i, state: {running: {}}}]"),
             "x|0/1|Init:0/2|0|3m20s|<none>|<none>|<none>|<none>");
@@ -141,8 +145,10 @@ TEST(PodTable, CountsSidecarsAsContainers) {
 
 TEST(PodTable, TerminatesUnlessItIsOver) {
   const auto deleted = [](std::string_view status) {
-    return pod_row("{metadata: {deletionTimestamp: '2026-01-01T00:00:30Z'}, spec: {containers: "
-                   "[{name: c}]}, status: " + std::string(status) + "}");
+    return pod_row(
+        "{metadata: {deletionTimestamp: '2026-01-01T00:00:30Z'}, spec: {containers: "
+        "[{name: c}]}, status: " +
+        std::string(status) + "}");
   };
   EXPECT_EQ(deleted("{phase: Running}"), "x|0/1|Terminating|0|3m20s|<none>|<none>|<none>|<none>");
   EXPECT_EQ(deleted("{phase: Succeeded}"), "x|0/1|Succeeded|0|3m20s|<none>|<none>|<none>|<none>");
@@ -169,8 +175,7 @@ TEST(PodTable, MarksRowsOfFinishedPods) {
                 .items()[0]["reason"]
                 .as_string(),
             "Succeeded");
-  EXPECT_TRUE(table_row_conditions(resource_of("batch", "Job"),
-                                   parsed("{status: {phase: Failed}}"))
+  EXPECT_TRUE(table_row_conditions(resource_of("batch", "Job"), parsed("{status: {phase: Failed}}"))
                   .is_null());
 }
 
@@ -201,10 +206,10 @@ TEST(WorkloadTable, ShowsReplicas) {
                     "{spec: {replicas: 3, " + std::string(kTemplate) +
                         "}, status: {replicas: 2, readyReplicas: 1}}"),
             "x|3|2|1|3m20s|c,s|a:1,b:2|app=d");
-  EXPECT_EQ(printed("apps", "StatefulSet",
-                    "{spec: {replicas: 2, " + std::string(kTemplate) +
-                        "}, status: {readyReplicas: 2}}"),
-            "x|2/2|3m20s|c,s|a:1,b:2");
+  EXPECT_EQ(
+      printed("apps", "StatefulSet",
+              "{spec: {replicas: 2, " + std::string(kTemplate) + "}, status: {readyReplicas: 2}}"),
+      "x|2/2|3m20s|c,s|a:1,b:2");
   EXPECT_EQ(printed("apps", "DaemonSet",
                     "{spec: {selector: {matchLabels: {a: d}}, template: {spec: {nodeSelector: "
                     "{gpu: 'yes'}, containers: [{name: c, image: a:1}]}}}, status: "
@@ -220,8 +225,9 @@ TEST(WorkloadTable, ShowsReplicas) {
 TEST(WorkloadTable, ShowsHowAJobStands) {
   const auto job = [](std::string_view spec, std::string_view status) {
     return printed("batch", "Job",
-                   "{spec: {" + std::string(spec) + "selector: {matchLabels: {a: b}}, template: "
-                   "{spec: {containers: [{name: c, image: i}]}}}, status: {" +
+                   "{spec: {" + std::string(spec) +
+                       "selector: {matchLabels: {a: b}}, template: "
+                       "{spec: {containers: [{name: c, image: i}]}}}, status: {" +
                        std::string(status) + "}}");
   };
   EXPECT_EQ(job("completions: 2, parallelism: 1, ", "startTime: '2026-01-01T00:00:10Z'"),
@@ -233,8 +239,7 @@ TEST(WorkloadTable, ShowsHowAJobStands) {
             "x|Complete|2/2|30s|3m20s|c|i|a=b");
   EXPECT_EQ(job("parallelism: 3, ", "conditions: [{type: Suspended, status: 'True'}]"),
             "x|Suspended|0/1 of 3||3m20s|c|i|a=b");
-  EXPECT_EQ(job("", "conditions: [{type: Failed, status: 'True'}]"),
-            "x|Failed|0/1||3m20s|c|i|a=b");
+  EXPECT_EQ(job("", "conditions: [{type: Failed, status: 'True'}]"), "x|Failed|0/1||3m20s|c|i|a=b");
 }
 
 TEST(WorkloadTable, ShowsCronJobs) {
@@ -283,9 +288,9 @@ TEST(ServiceTable, ShowsAtMostThreeEndpoints) {
                     "{subsets: [{addresses: [{ip: 10.0.0.1}, {ip: 10.0.0.2}], ports: "
                     "[{port: 80}, {port: 443}]}]}"),
             "x|10.0.0.1:80,10.0.0.2:80,10.0.0.1:443 + 1 more...|3m20s");
-  EXPECT_EQ(printed("", "Endpoints",
-                    "{subsets: [{addresses: [{ip: 'fd00::1'}], ports: [{port: 80}]}]}"),
-            "x|[fd00::1]:80|3m20s");
+  EXPECT_EQ(
+      printed("", "Endpoints", "{subsets: [{addresses: [{ip: 'fd00::1'}], ports: [{port: 80}]}]}"),
+      "x|[fd00::1]:80|3m20s");
   EXPECT_EQ(printed("discovery.k8s.io", "EndpointSlice",
                     "{addressType: IPv4, ports: [{port: 80}, {name: a}, {}], endpoints: "
                     "[{addresses: [10.0.0.1]}]}"),
@@ -354,8 +359,7 @@ TEST(StorageTable, ShowsClassesAndDrivers) {
 }
 
 TEST(SchedulingTable, ShowsPrioritiesGroupsAndDevices) {
-  EXPECT_EQ(printed("scheduling.k8s.io", "PriorityClass",
-                    "{value: 1000, preemptionPolicy: Never}"),
+  EXPECT_EQ(printed("scheduling.k8s.io", "PriorityClass", "{value: 1000, preemptionPolicy: Never}"),
             "x|1000|false|3m20s|Never");
   EXPECT_EQ(printed("scheduling.k8s.io", "PodGroup",
                     "{spec: {schedulingPolicy: {gang: {minCount: 2}}, podGroupTemplateRef: "
@@ -377,16 +381,15 @@ TEST(SchedulingTable, ShowsPrioritiesGroupsAndDevices) {
   EXPECT_EQ(printed("resource.k8s.io", "ResourceSlice",
                     "{spec: {nodeName: n1, driver: gpu.example, pool: {name: p}}}"),
             "x|n1|gpu.example|p|3m20s");
-  EXPECT_EQ(printed("coordination.k8s.io", "Lease", "{spec: {holderIdentity: me}}"),
-            "x|me|3m20s");
+  EXPECT_EQ(printed("coordination.k8s.io", "Lease", "{spec: {holderIdentity: me}}"), "x|me|3m20s");
 }
 
 TEST(AutoscalerTable, ShowsEveryKindOfMetric) {
   const auto targets = [](std::string_view metrics, std::string_view current = "[]") {
     return printed("autoscaling", "HorizontalPodAutoscaler",
                    "{spec: {scaleTargetRef: {kind: Deployment, name: d}, maxReplicas: 5, "
-                   "metrics: " + std::string(metrics) +
-                       "}, status: {currentReplicas: 2, currentMetrics: " +
+                   "metrics: " +
+                       std::string(metrics) + "}, status: {currentReplicas: 2, currentMetrics: " +
                        std::string(current) + "}}");
   };
   const auto row = [](std::string_view text) {
@@ -432,22 +435,49 @@ TEST(PlainTable, ShowsTheTimeItself) {
 
 TEST(Tables, HaveACellForEveryColumn) {
   constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
-      {"", "Pod"}, {"", "PodTemplate"}, {"", "Node"}, {"", "Namespace"}, {"", "ComponentStatus"},
-      {"apps", "Deployment"}, {"apps", "ReplicaSet"}, {"", "ReplicationController"},
-      {"apps", "StatefulSet"}, {"apps", "DaemonSet"}, {"apps", "ControllerRevision"},
-      {"batch", "Job"}, {"batch", "CronJob"}, {"policy", "PodDisruptionBudget"},
-      {"autoscaling", "Scale"}, {"", "Service"}, {"", "Endpoints"},
-      {"discovery.k8s.io", "EndpointSlice"}, {"", "ConfigMap"}, {"", "Secret"},
-      {"", "ServiceAccount"}, {"", "ResourceQuota"}, {"", "Event"}, {"events.k8s.io", "Event"},
-      {"", "PersistentVolume"}, {"", "PersistentVolumeClaim"}, {"storage.k8s.io", "StorageClass"},
-      {"storage.k8s.io", "CSINode"}, {"storage.k8s.io", "CSIDriver"},
-      {"storage.k8s.io", "VolumeAttachment"}, {"scheduling.k8s.io", "PriorityClass"},
-      {"scheduling.k8s.io", "PodGroup"}, {"scheduling.k8s.io", "Workload"},
-      {"resource.k8s.io", "DeviceClass"}, {"resource.k8s.io", "ResourceClaim"},
-      {"resource.k8s.io", "ResourceClaimTemplate"}, {"resource.k8s.io", "ResourceSlice"},
-      {"coordination.k8s.io", "Lease"}, {"node.k8s.io", "RuntimeClass"},
-      {"autoscaling", "HorizontalPodAutoscaler"}, {"rbac.authorization.k8s.io", "RoleBinding"},
-      {"rbac.authorization.k8s.io", "ClusterRoleBinding"}, {"", "Unheard"}};
+      {"", "Pod"},
+      {"", "PodTemplate"},
+      {"", "Node"},
+      {"", "Namespace"},
+      {"", "ComponentStatus"},
+      {"apps", "Deployment"},
+      {"apps", "ReplicaSet"},
+      {"", "ReplicationController"},
+      {"apps", "StatefulSet"},
+      {"apps", "DaemonSet"},
+      {"apps", "ControllerRevision"},
+      {"batch", "Job"},
+      {"batch", "CronJob"},
+      {"policy", "PodDisruptionBudget"},
+      {"autoscaling", "Scale"},
+      {"", "Service"},
+      {"", "Endpoints"},
+      {"discovery.k8s.io", "EndpointSlice"},
+      {"", "ConfigMap"},
+      {"", "Secret"},
+      {"", "ServiceAccount"},
+      {"", "ResourceQuota"},
+      {"", "Event"},
+      {"events.k8s.io", "Event"},
+      {"", "PersistentVolume"},
+      {"", "PersistentVolumeClaim"},
+      {"storage.k8s.io", "StorageClass"},
+      {"storage.k8s.io", "CSINode"},
+      {"storage.k8s.io", "CSIDriver"},
+      {"storage.k8s.io", "VolumeAttachment"},
+      {"scheduling.k8s.io", "PriorityClass"},
+      {"scheduling.k8s.io", "PodGroup"},
+      {"scheduling.k8s.io", "Workload"},
+      {"resource.k8s.io", "DeviceClass"},
+      {"resource.k8s.io", "ResourceClaim"},
+      {"resource.k8s.io", "ResourceClaimTemplate"},
+      {"resource.k8s.io", "ResourceSlice"},
+      {"coordination.k8s.io", "Lease"},
+      {"node.k8s.io", "RuntimeClass"},
+      {"autoscaling", "HorizontalPodAutoscaler"},
+      {"rbac.authorization.k8s.io", "RoleBinding"},
+      {"rbac.authorization.k8s.io", "ClusterRoleBinding"},
+      {"", "Unheard"}};
   for (const auto& [group, kind] : kKinds) {
     const Resource resource = resource_of(group, kind);
     EXPECT_EQ(table_cells(resource, Doc::object(), test_now()).size(),

@@ -85,10 +85,8 @@ void print_replication_controller(const Doc& object, TimeUs now, Doc::Items& cel
 }
 
 constexpr ColumnFact kStatefulSetColumns[] = {
-    kNameColumn,
-    {.name = "Ready", .description = "Ready pods of those wanted"},
-    kAgeColumn,
-    kContainers,
+    kNameColumn, {.name = "Ready", .description = "Ready pods of those wanted"},
+    kAgeColumn,  kContainers,
     kImages,
 };
 
