@@ -159,6 +159,16 @@ TEST_F(CustomKindsTest, NamesAreAcceptedThenItIsEstablished) {
   EXPECT_EQ(conditions[1]["reason"].as_string(), "InitialNamesAccepted");
 }
 
+TEST_F(CustomKindsTest, ResourcesCanBeHadBeforeAnybodyFollows) {
+  const Doc crd = create();
+  Registry other;
+  add_custom_resources(other, defaulted(testing::widget_definition()));
+  EXPECT_EQ(other.find("g.example", "v1", "widgets"), nullptr);  // not established
+  add_custom_resources(other, crd);
+  ASSERT_NE(other.find("g.example", "v1", "widgets"), nullptr);
+  EXPECT_EQ(other.find("g.example", "v1", "widgets")->strategy->selectable_fields().size(), 1U);
+}
+
 TEST_F(CustomKindsTest, AnEstablishedDefinitionIsServed) {
   create();
   const Resource* widgets = registry_.find("g.example", "v1", "widgets");
