@@ -28,16 +28,12 @@ class Doc {
   using Members = std::vector<Member>;
 
   Doc() = default;                   // null
-  Doc(std::same_as<bool> auto flag)  // NOLINT(google-explicit-constructor): values convert
-      : value_(flag) {}
+  Doc(std::same_as<bool> auto flag);  // NOLINT(google-explicit-constructor): values convert
   Doc(std::integral auto number)  // NOLINT(google-explicit-constructor)
     requires(!std::same_as<decltype(number), bool>);
-  Doc(std::string text)  // NOLINT(google-explicit-constructor)
-      : value_(std::move(text)) {}
-  Doc(std::string_view text)  // NOLINT(google-explicit-constructor)
-      : value_(std::string(text)) {}
-  Doc(const char* text)  // NOLINT(google-explicit-constructor)
-      : value_(std::string(text)) {}
+  Doc(std::string text);       // NOLINT(google-explicit-constructor)
+  Doc(std::string_view text);  // NOLINT(google-explicit-constructor)
+  Doc(const char* text);       // NOLINT(google-explicit-constructor)
   // A double needs its number of digits: use decimal().
   Doc(std::floating_point auto) = delete;
 
@@ -138,6 +134,11 @@ struct Doc::Member {
   friend bool operator==(const Member&, const Member&) = default;
 };
 
+// Defined where Member is complete: the variant's parts must be.
+inline Doc::Doc(std::string text) : value_(std::move(text)) {}
+inline Doc::Doc(std::string_view text) : value_(std::string(text)) {}
+inline Doc::Doc(const char* text) : value_(std::string(text)) {}
+Doc::Doc(std::same_as<bool> auto flag) : value_(flag) {}
 Doc::Doc(std::integral auto number)
   requires(!std::same_as<decltype(number), bool>)
 {

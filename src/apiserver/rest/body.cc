@@ -13,16 +13,6 @@ namespace {
 constexpr std::string_view kAccepted =
     "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 
-std::optional<codec::Form> form_of(std::string_view content_type) {
-  if (content_type.empty()) return codec::Form::Json;
-  const std::vector<codec::MediaType> types = codec::parse_media_types(content_type);
-  if (types.empty()) return std::nullopt;
-  if (types[0].type == "application/json") return codec::Form::Json;
-  if (types[0].type == "application/yaml") return codec::Form::Yaml;
-  if (types[0].type == "application/vnd.kubernetes.protobuf") return codec::Form::Protobuf;
-  return std::nullopt;
-}
-
 Refusal unsupported_type() {
   ApiError error;
   error.code = 415;
@@ -66,13 +56,13 @@ ApiResult<void> check_kind(const Doc& object, const Expected& expected) {
                   api_version.empty() ? expected.api_version() : api_version));
 }
 
-ApiResult<void> complain(const std::vector<std::string>& duplicates,
-                         const schema::Complaints& complaints, FieldValidation validation,
+ApiResult<void> complain(const schema::Complaints& complaints, FieldValidation validation,
                          std::vector<std::string>& warnings, const Expected& expected,
                          bool is_patch) {
   if (validation == FieldValidation::Ignore) return {};
+  // what decode() did not place comes last
   std::vector<std::string> all = complaints.unknown;
-  all.insert(all.end(), duplicates.begin(), duplicates.end());
+  all.insert(all.end(), complaints.duplicates.begin(), complaints.duplicates.end());
   if (all.empty()) return {};
   if (validation == FieldValidation::Warn) {
     warnings.insert(warnings.end(), all.begin(), all.end());
@@ -120,7 +110,7 @@ ApiResult<Doc> decode_protobuf_body(std::string_view body, const Expected& expec
 
 ApiResult<Doc> decode_body(const net::HttpRequest& request, const Expected& expected,
                            FieldValidation validation, std::vector<std::string>& warnings) {
-  const auto form = form_of(net::header(request.headers, "content-type"));
+  const auto form = codec::form_of(net::header(request.headers, "content-type"));
   if (!form.has_value() ||
       (*form == codec::Form::Protobuf && (expected.custom != nullptr || expected.type == nullptr))) {
     return unsupported_type();
@@ -141,10 +131,11 @@ ApiResult<Doc> decode_body(const net::HttpRequest& request, const Expected& expe
                                    expected.kind));
   }
   schema::Complaints complaints;
+  complaints.duplicates = std::move(parsed->duplicates);
   if (expected.custom != nullptr) {
     auto custom = decode_custom(std::move(object), *expected.custom, complaints);
     if (!custom.has_value()) {  // unknown fields are told even so
-      const auto told = complain(parsed->duplicates, complaints, FieldValidation::Warn, warnings,
+      const auto told = complain(complaints, FieldValidation::Warn, warnings,
                                  expected, false);
       static_cast<void>(told);
       return custom;
@@ -159,7 +150,7 @@ ApiResult<Doc> decode_body(const net::HttpRequest& request, const Expected& expe
     object = *std::move(typed);
   }
   JOGAK_TRY_VOID(
-      complain(parsed->duplicates, complaints, validation, warnings, expected, false));
+      complain(complaints, validation, warnings, expected, false));
   set_kind(object, expected);
   return object;
 }
@@ -170,6 +161,7 @@ ApiResult<Doc> decode_patched(Doc object, const Expected& expected, FieldValidat
   if (!object.is_object()) return bad_request("the patch does not leave an object");
   if (expected.custom == nullptr) JOGAK_TRY_VOID(check_kind(object, expected));
   schema::Complaints complaints;
+  complaints.duplicates = duplicates;
   if (expected.custom != nullptr) {
     JOGAK_TRY(object, decode_custom(std::move(object), *expected.custom, complaints));
   } else {
@@ -181,14 +173,14 @@ ApiResult<Doc> decode_patched(Doc object, const Expected& expected, FieldValidat
     }
     object = *std::move(typed);
   }
-  JOGAK_TRY_VOID(complain(duplicates, complaints, validation, warnings, expected, true));
+  JOGAK_TRY_VOID(complain(complaints, validation, warnings, expected, true));
   set_kind(object, expected);
   return object;
 }
 
 ApiResult<Doc> decode_delete_options(const net::HttpRequest& request, const Expected& expected) {
   if (request.body.empty()) return Doc();
-  const auto form = form_of(net::header(request.headers, "content-type"));
+  const auto form = codec::form_of(net::header(request.headers, "content-type"));
   if (!form.has_value()) return unsupported_type();
   const schema::Struct& type = schema::get("meta.v1.DeleteOptions");
   Doc body;
