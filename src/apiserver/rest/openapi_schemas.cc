@@ -8,6 +8,7 @@
 #include "apiserver/codec/codec.h"
 #include "apiserver/rest/openapi_facts.h"
 #include "apiserver/rest/openapi_fixed.h"
+#include "apiserver/rest/openapi_words.h"
 #include "base/check.h"
 
 namespace jogak::api {
@@ -161,6 +162,19 @@ void add_enum(Doc& schema, const schema::Struct& type, const schema::Field& fiel
   }
 }
 
+// The description stands first, where there is one.
+Doc described(std::string_view words, Doc schema) {
+  if (words.empty()) {
+    return schema;
+  }
+  Doc whole = Doc::object();
+  whole.set("description", words);
+  for (Doc::Member& member : schema.members()) {
+    whole.set(member.key, std::move(member.value));
+  }
+  return whole;
+}
+
 // A schema of JSON schemas has members that are this or that.
 std::string_view special_member(std::string_view type, std::string_view member) {
   if (type != "apiextensions.v1.JSONSchemaProps") {
@@ -307,13 +321,15 @@ Doc Components::take() {
 Doc Components::struct_schema(const schema::Struct& type) {
   Doc properties = Doc::object(), required = Doc::array();
   for (const schema::Field& field : type.fields) {
-    properties.set(field.name, member_schema(type, field));
+    properties.set(field.name,
+                   described(member_words(type.name, field.name), member_schema(type, field)));
     if (is_required(type, field)) {
       required.push(field.name);
     }
   }
   Doc schema = Doc::object();
   schema.set("type", "object");
+  schema = described(type_words(type.name), std::move(schema));
   if (!properties.empty()) {
     schema.set("properties", std::move(properties));
   }

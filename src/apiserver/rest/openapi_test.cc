@@ -14,6 +14,7 @@
 #include "apiserver/rest/openapi_paths.h"
 #include "apiserver/rest/openapi_schemas.h"
 #include "apiserver/rest/openapi_v2.h"
+#include "apiserver/rest/openapi_words.h"
 
 namespace jogak::api {
 namespace {
@@ -22,6 +23,12 @@ constexpr std::string_view kProto = "application/com.github.proto-openapi.spec.v
 constexpr std::string_view kOldProto = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
 std::string compact(const Doc& doc) { return doc.json(JsonWriter::Style::Compact); }
+
+// Without its description.
+std::string bare(Doc schema) {
+  EXPECT_TRUE(schema.erase("description"));
+  return compact(schema);
+}
 
 Doc parsed(std::string_view json) {
   auto result = codec::parse_json(json);
@@ -179,11 +186,11 @@ TEST_F(OpenApiTest, DescribesMembersOfTypes) {
       json("/openapi/v3/apis/scheduling.k8s.io/v1")["components"]["schemas"]
                                                    ["io.k8s.api.scheduling.v1.PriorityClass"];
   const Doc& properties = schema["properties"];
-  EXPECT_EQ(compact(properties["value"]), R"({"type":"integer","format":"int32","default":0})");
-  EXPECT_EQ(compact(properties["globalDefault"]), R"({"type":"boolean"})");
-  EXPECT_EQ(compact(properties["preemptionPolicy"]),
+  EXPECT_EQ(bare(properties["value"]), R"({"type":"integer","format":"int32","default":0})");
+  EXPECT_EQ(bare(properties["globalDefault"]), R"({"type":"boolean"})");
+  EXPECT_EQ(bare(properties["preemptionPolicy"]),
             R"({"type":"string","enum":["Never","PreemptLowerPriority"]})");
-  EXPECT_EQ(compact(properties["metadata"]),
+  EXPECT_EQ(bare(properties["metadata"]),
             R"({"allOf":[{"$ref":"#/components/schemas/)"
             R"(io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}],"default":{}})");
   EXPECT_EQ(compact(schema["x-kubernetes-group-version-kind"]),
@@ -219,8 +226,8 @@ TEST_F(OpenApiTest, HasAllInOneForOldClients) {
   const Doc doc = json("/openapi/v2");
   EXPECT_EQ(doc["swagger"].as_string(), "2.0");
   const Doc& value = doc["definitions"]["io.k8s.api.scheduling.v1.PriorityClass"]["properties"];
-  EXPECT_EQ(compact(value["value"]), R"({"type":"integer","format":"int32"})") << "no defaults";
-  EXPECT_EQ(compact(value["metadata"]),
+  EXPECT_EQ(bare(value["value"]), R"({"type":"integer","format":"int32"})") << "no defaults";
+  EXPECT_EQ(bare(value["metadata"]),
             R"({"$ref":"#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"})");
   const Doc& item = doc["paths"]["/apis/scheduling.k8s.io/v1/priorityclasses/{name}"];
   const Doc& body = item["put"]["parameters"].items().back();
@@ -285,6 +292,14 @@ TEST(OpenApiNames, FollowTheRealOnes) {
             "io.k8s.apimachinery.pkg.apis.meta.v1.Status");
   EXPECT_EQ(component_name(schema::get("apiextensions.v1.CustomResourceDefinition")),
             "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition");
+}
+
+TEST(OpenApiWords, AreOfTheTypeBeforeTheyAreOfTheName) {
+  EXPECT_EQ(type_words("core.v1.Pod"), "Containers that run together on one node");
+  EXPECT_EQ(type_words("core.v1.Unheard"), "");
+  EXPECT_EQ(member_words("core.v1.PodSpec", "priority"), "Priority; pods of higher ones go first");
+  EXPECT_EQ(member_words("core.v1.Unheard", "kind"), "What the object is");
+  EXPECT_EQ(member_words("core.v1.PodSpec", "unheard"), "");
 }
 
 TEST(OpenApiFacts, AreOfMembersThatExist) {
