@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The small file beside a journal: whoever has it locked owns the folder, and its text says which
-// revision has been made durable for certain.
+// revision has been flushed for certain.
 #pragma once
 
 #include <string>
@@ -21,8 +21,7 @@ class JournalMark {
 
   // 0 when nothing has been marked yet.
   Revision revision() const { return revision_; }
-  // In place and without a sync: it may say too little after a crash of the machine, never too
-  // much.
+  // In place, and without a sync.
   Result<void> set(Revision revision);
 
  private:
