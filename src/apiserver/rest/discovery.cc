@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Routes of discovery, and the documents that are kept from one request to the next.
 #include "apiserver/rest/discovery.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Negotiation as apiserver endpoints/handlers/negotiation does it for documents.
 #include "apiserver/rest/discovery_answer.h"
 
 #include <algorithm>

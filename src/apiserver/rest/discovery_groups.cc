@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Groups and versions in the order of the real server; documents in the order of their members
+// there.
 #include "apiserver/rest/discovery_groups.h"
 
 #include <algorithm>

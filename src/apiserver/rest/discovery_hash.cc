@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// SHA-256 by FIPS 180-4, in full: the library of TLS is the business of net/ alone.
 #include "apiserver/rest/discovery_hash.h"
 
 #include <bit>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Documents as a client gets them, for a small registry; texts are those of a real server.
 #include "apiserver/rest/discovery.h"
 
 #include <algorithm>

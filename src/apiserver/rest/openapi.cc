@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Serves the documents of OpenAPI: the index, one a group version, and all in one; hashes in URLs.
 #include "apiserver/rest/openapi.h"
 
 #include <algorithm>

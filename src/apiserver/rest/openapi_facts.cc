@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Tables of facts. Their source: the markers in k8s.io/api 0.36 and what is generated from them.
 #include "apiserver/rest/openapi_facts.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Their schemas, written out as JSON.
 #include "apiserver/rest/openapi_fixed.h"
 
 #include <algorithm>

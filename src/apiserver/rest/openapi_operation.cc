@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Operations and parameters as documents. Words are our own.
 #include "apiserver/rest/openapi_operation.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Which operations a resource has follows from its verbs and subresources; the names of operations
+// follow from both, as clients generated from these documents expect.
 #include "apiserver/rest/openapi_paths.h"
 
 #include <algorithm>

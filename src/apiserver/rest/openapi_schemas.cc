@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Schemas from the facts of types, by the rules of kube-openapi: what is required, what has a
+// default, how lists and maps merge.
 #include "apiserver/rest/openapi_schemas.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// OpenAPI for a registry of one built-in and one custom kind, against the facts of a real server.
 #include "apiserver/rest/openapi.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Version 3 turned back into version 2: parameters lose their schemas, bodies become parameters,
+// references stand alone, and what version 2 does not know goes.
 #include "apiserver/rest/openapi_v2.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The words. A test holds no list of them: they may be bettered freely.
 #include "apiserver/rest/openapi_words.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Cells by JSONPath, each in the type of its column, as apiextensions tableconvertor has them.
 #include "apiserver/tables/custom_columns.h"
 
 #include <cstdlib>

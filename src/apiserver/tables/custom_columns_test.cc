@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Columns of a custom kind, their types, and what does not suit them.
 #include "apiserver/tables/custom_columns.h"
 
 #include <string>

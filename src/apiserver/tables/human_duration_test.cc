@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Every step at which the figures of a duration change.
 #include <string>
 #include <utility>
 

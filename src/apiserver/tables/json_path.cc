@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A recursive reader of paths and a walk over values; errors are those of client-go.
 #include "apiserver/tables/json_path.h"
 
 #include <cctype>

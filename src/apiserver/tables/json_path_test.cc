@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Paths over one object, each with the values it finds.
 #include "apiserver/tables/json_path.h"
 
 #include <string>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Texts that many printers share.
 #include "apiserver/tables/printer.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Finds the printer of a kind, and shows what has none plainly.
 #include "apiserver/tables/tables.h"
 
 #include <map>
