@@ -3,9 +3,11 @@
 // The objects in one SQLite file, so that they survive the process. Changes gather in a transaction
 // until flush(): a server that flushes before its answers leave has lost nothing it acknowledged,
 // however the process ends. A machine that loses power may lose the last moments; a sync at each
-// flush would hold up everything for longer than a playground's objects are worth. Two files in the
-// folder: jogak.db (with SQLite's jogak.db-wal beside it) and jogak.mark, which locks the folder and
-// says up to which revision changes were flushed, so that a missing end is noticed.
+// flush would hold up everything for longer than a playground's objects are worth.
+//
+// Two files in the folder: jogak.db (with SQLite's jogak.db-wal beside it) and jogak.mark, which
+// locks the folder and says up to which revision changes were flushed, so that a missing end is
+// noticed.
 #pragma once
 
 #include <cstdint>
@@ -44,9 +46,9 @@ class SqliteJournal : public Journal {
   void put(std::string_view table, const Object& object) override;
   void remove(std::string_view table, const Object& last) override;
 
-  // Makes all changes so far survive the process. Quick when there are none. An Error: they are not kept, and
-  // answers that tell of them must not leave. It is given once, by the flush that finds it: from
-  // then on the journal keeps nothing, and a flush has nothing to do.
+  // Makes all changes so far survive the process. Quick when there are none. An Error: they are not
+  // kept, and answers that tell of them must not leave. It is given once, by the flush that finds
+  // it: from then on the journal keeps nothing, and a flush has nothing to do.
   Result<void> flush();
   // Why changes are not kept any more (a full disk, usually); writes should be refused with it.
   // What the store holds beyond revision() is lost with the process.
