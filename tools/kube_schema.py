@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the facts of the Kubernetes API types that the embedded API server needs, as one text.
 
-usage: tools/kube_schema.py API APIMACHINERY APIEXTENSIONS > src/apiserver/schema/kube.types
+usage: tools/kube_schema.py API APIMACHINERY APIEXTENSIONS AGGREGATOR > kube.types
 
-The arguments are the unpacked Go modules k8s.io/api, k8s.io/apimachinery and
-k8s.io/apiextensions-apiserver of one version. Only facts are taken: names, types, numbers of
-protobuf fields, patch and list strategies; no documentation text. The format is described in
-src/apiserver/schema/schema.h. Run it again for a new version of Kubernetes.
+The arguments are the unpacked Go modules k8s.io/api, k8s.io/apimachinery,
+k8s.io/apiextensions-apiserver and k8s.io/kube-aggregator of one version; the output belongs in
+src/apiserver/schema/. Only facts are taken: names, types, numbers of protobuf fields, patch and list
+strategies; no documentation text. The format is described in src/apiserver/schema/schema.h. Run it
+again for a new version of Kubernetes.
 """
 import pathlib
 import re
 import sys
 
-# package -> folder of the module (0 api, 1 apimachinery, 2 apiextensions)
+# package -> folder of the module (0 api, 1 apimachinery, 2 apiextensions, 3 aggregator)
 PACKAGES = {
     "core.v1": (0, "core/v1"), "apps.v1": (0, "apps/v1"), "batch.v1": (0, "batch/v1"),
     "policy.v1": (0, "policy/v1"), "scheduling.v1": (0, "scheduling/v1"),
@@ -23,6 +24,10 @@ PACKAGES = {
     "autoscaling.v2": (0, "autoscaling/v2"), "resource.v1": (0, "resource/v1"),
     "discovery.v1": (0, "discovery/v1"), "authentication.v1": (0, "authentication/v1"),
     "authorization.v1": (0, "authorization/v1"), "node.v1": (0, "node/v1"),
+    "networking.v1": (0, "networking/v1"), "certificates.v1": (0, "certificates/v1"),
+    "admissionregistration.v1": (0, "admissionregistration/v1"),
+    "flowcontrol.v1": (0, "flowcontrol/v1"),
+    "apiregistration.v1": (3, "pkg/apis/apiregistration/v1"),
     "meta.v1": (1, "pkg/apis/meta/v1"),
     "apiextensions.v1": (2, "pkg/apis/apiextensions/v1"),
 }
@@ -44,7 +49,16 @@ rbac.v1.ClusterRoleBinding discovery.v1.EndpointSlice authentication.v1.TokenReq
 authentication.v1.TokenReview authentication.v1.SelfSubjectReview
 authorization.v1.SelfSubjectAccessReview authorization.v1.SelfSubjectRulesReview
 authorization.v1.SubjectAccessReview authorization.v1.LocalSubjectAccessReview node.v1.RuntimeClass
-apiextensions.v1.CustomResourceDefinition meta.v1.DeleteOptions meta.v1.CreateOptions
+apiextensions.v1.CustomResourceDefinition apiregistration.v1.APIService
+certificates.v1.CertificateSigningRequest networking.v1.Ingress networking.v1.IngressClass
+networking.v1.NetworkPolicy networking.v1.IPAddress networking.v1.ServiceCIDR
+storage.v1.VolumeAttributesClass admissionregistration.v1.MutatingAdmissionPolicy
+admissionregistration.v1.MutatingAdmissionPolicyBinding
+admissionregistration.v1.MutatingWebhookConfiguration
+admissionregistration.v1.ValidatingAdmissionPolicy
+admissionregistration.v1.ValidatingAdmissionPolicyBinding
+admissionregistration.v1.ValidatingWebhookConfiguration flowcontrol.v1.FlowSchema
+flowcontrol.v1.PriorityLevelConfiguration meta.v1.DeleteOptions meta.v1.CreateOptions
 meta.v1.PatchOptions meta.v1.UpdateOptions meta.v1.ListOptions meta.v1.Status
 meta.v1.PartialObjectMetadata
 """.split()
@@ -207,7 +221,7 @@ def emit(reader):
 
 
 def main():
-    if len(sys.argv) != 4:
+    if len(sys.argv) != 5:
         raise SystemExit(__doc__)
     versions = [re.search(r"@(v[^/]+)", path) for path in sys.argv[1:]]
     lines = emit(Reader(sys.argv[1:]))

@@ -8,6 +8,7 @@
 
 #include "apiserver/kinds/core_strategies.h"
 #include "apiserver/kinds/kinds.h"
+#include "apiserver/ops/ops.h"
 #include "apiserver/schema/schema.h"
 
 namespace jogak::api {
@@ -48,7 +49,6 @@ std::vector<Kind> kinds() {
       {kCore, "configmaps", "ConfigMap", "cm", Namespaced, kNone, config_map_strategy()},
       {kCore, "events", "Event", "ev", Namespaced, kNone, core_event_strategy()},
       {kCore, "limitranges", "LimitRange", "limits", Namespaced, kNone, limit_range_strategy()},
-      {kCore, "nodes", "Node", "no", Cluster, kHas, node_strategy()},
       {kCore, "persistentvolumeclaims", "PersistentVolumeClaim", "pvc", Namespaced, kHas,
        claim_strategy()},
       {kCore, "persistentvolumes", "PersistentVolume", "pv", Cluster, kHas, volume_strategy()},
@@ -125,6 +125,29 @@ Resource make_resource(const Kind& kind) {
   return resource;
 }
 
+// A kubelet answers there on a real node; a simulated one has no API of its own.
+ApiResult<Answer> refuse_node_proxy(Ops& ops, Call& call) {
+  if (!ops.get("nodes", "", call.name).has_value()) return not_found({"nodes", ""}, call.name);
+  ApiError error;
+  error.code = 503;
+  error.reason = "ServiceUnavailable";
+  error.message = "error trying to reach the kubelet: simulated nodes listen on no address";
+  return std::unexpected(std::move(error));
+}
+
+Resource nodes() {
+  Resource resource =
+      make_resource({kCore, "nodes", "Node", "no", Cluster, kHas, node_strategy()});
+  Subresource proxy = subresource(
+      "proxy", resource,
+      verbs_of({Verb::Create, Verb::Delete, Verb::Get, Verb::Patch, Verb::Update}));
+  proxy.kind = "NodeProxyOptions";
+  proxy.type = nullptr;
+  proxy.handler = refuse_node_proxy;
+  resource.subresources.insert(resource.subresources.begin(), std::move(proxy));
+  return resource;
+}
+
 Resource namespaces() {
   Resource resource =
       make_resource({kCore, "namespaces", "Namespace", "ns", Cluster, kHas, namespace_strategy()});
@@ -168,6 +191,7 @@ Resource new_events() {
 void add_core_kinds(Registry& registry, const KindOptions& options) {
   registry.add(component_statuses());
   registry.add(namespaces());
+  registry.add(nodes());
   registry.add(service_accounts());
   registry.add(new_events());
   for (const Kind& kind : kinds()) registry.add(make_resource(kind));

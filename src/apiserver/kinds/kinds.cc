@@ -8,6 +8,7 @@ void add_builtin_kinds(Registry& registry, const KindOptions& options) {
   add_pod_kinds(registry, options);
   add_workload_kinds(registry, options);
   add_review_kinds(registry, options);
+  add_stored_kinds(registry, options);
 }
 
 }  // namespace jogak::api

@@ -26,6 +26,8 @@ void add_pod_kinds(Registry& registry, const KindOptions& options);       // pod
 void add_workload_kinds(Registry& registry, const KindOptions& options);
 // nodes, namespaces, config maps, secrets, accounts, events, storage, leases, rbac, DRA, scheduling
 void add_core_kinds(Registry& registry, const KindOptions& options);
+// Kinds that are kept and shown, but that nothing here acts on: webhooks, network policies, ...
+void add_stored_kinds(Registry& registry, const KindOptions& options);
 // access reviews and token reviews: create only, nothing stored
 void add_review_kinds(Registry& registry, const KindOptions& options);
 
