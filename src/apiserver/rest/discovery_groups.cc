@@ -17,8 +17,9 @@ namespace jogak::api {
 namespace {
 
 // Where built-in groups stand; custom ones come after, by name.
-constexpr std::array<std::string_view, 20> kGroupOrder = {
+constexpr std::array<std::string_view, 21> kGroupOrder = {
     "",
+    "apiregistration.k8s.io",
     "apps",
     "events.k8s.io",
     "authentication.k8s.io",
