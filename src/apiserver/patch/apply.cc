@@ -80,7 +80,9 @@ class Application {
  public:
   Application(const Doc& live, const Doc& intent, const Writer& writer, const ObjectType& type)
       : live_(live), intent_(intent), writer_(writer), type_(type), view_(TypeView::of(type)) {
-    managers_ = managers_of(live);
+    // Read anew: an object that went through a sorted map has lost the order of its sets.
+    managers_ = read_managers(api::meta(live)["managedFields"]).value_or(Managers());
+    for (Doc& manager : managers_) manager.set("fieldsV1", fit_to_type(fields_of(manager), view_));
     if (managers_.empty() && !api::uid_of(live).empty()) adopt();
   }
 
@@ -180,6 +182,12 @@ api::Refusal bad_intent(const Doc& intent, std::string_view doing, std::string_v
                        api::name_of(intent), type_text(intent), problem));
 }
 
+// Custom objects may be stored that their schema, changed since, does not fit.
+std::string live_problem(const Doc& live, const ObjectType& type) {
+  if (type.builtin != nullptr || live.is_null()) return "";
+  return type_problem(live, TypeView::of(type), Repeats::Allowed);
+}
+
 }  // namespace
 
 api::ApiResult<Doc> apply(const Doc& live, Doc intent, const Writer& writer, bool is_forced,
@@ -194,6 +202,9 @@ api::ApiResult<Doc> apply(const Doc& live, Doc intent, const Writer& writer, boo
   }
   if (std::string problem = type_problem(intent, TypeView::of(type)); !problem.empty()) {
     return bad_intent(intent, "create typed patch object", problem);
+  }
+  if (std::string problem = live_problem(live, type); !problem.empty()) {
+    return bad_intent(intent, "create typed live object", problem);
   }
   Doc whole = live;
   if (live.is_null()) whole.set("kind", intent["kind"]).set("apiVersion", intent["apiVersion"]);

@@ -114,10 +114,6 @@ bool is_reset(const Doc& sent) {
          (sent.size() == 1 && sent.items().front().is_object() && sent.items().front().empty());
 }
 
-Managers managers_of(const Doc& object) {
-  return api::meta(object)["managedFields"].items();
-}
-
 std::optional<Managers> read_managers(const Doc& sent) {
   Managers managers;
   for (const Doc& entry : sent.items()) {

@@ -26,8 +26,6 @@ inline constexpr std::string_view kUpdate = "Update";
 std::optional<Managers> read_managers(const Doc& sent);
 // [] and [{}], by which clients ask to forget all managers.
 bool is_reset(const Doc& sent);
-// Those of an object, or none.
-Managers managers_of(const Doc& object);
 
 Doc make_manager(std::string_view name, std::string_view operation, std::string_view api_version,
                  std::string_view subresource);

@@ -9,6 +9,7 @@
 #include "apiserver/patch/compare.h"
 #include "apiserver/patch/managed_fields.h"
 #include "apiserver/patch/managers.h"
+#include "apiserver/patch/typed_value.h"
 
 namespace jogak::patch {
 namespace {
@@ -77,7 +78,15 @@ void track_update(const Doc& old, Doc& object, const Writer& writer, const Objec
   Managers managers = starting_managers(old, object, writer);
   const bool is_create = api::uid_of(old).empty();
   if (managers.empty() && !is_create) return;  // not tracked so far: stays so
-  Comparison difference = compare(old, object, TypeView::of(type));
+  const TypeView view = TypeView::of(type);
+  if (type.builtin == nullptr) {
+    // What does not fit its schema cannot be tracked; its managers are forgotten.
+    for (const Doc* side : {&std::as_const(object), &old}) {
+      if (!type_problem(*side, view, Repeats::Allowed).empty()) return;
+    }
+    for (Doc& manager : managers) manager.set("fieldsV1", fit_to_type(fields_of(manager), view));
+  }
+  Comparison difference = compare(old, object, view);
   difference.changed = without_reset_fields(std::move(difference.changed), writer, type);
   difference.removed = without_reset_fields(std::move(difference.removed), writer, type);
   if (writer.subresource == "scale") {

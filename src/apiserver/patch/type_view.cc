@@ -282,6 +282,14 @@ std::optional<TypeView> TypeView::member(std::string_view name) const {
   return std::nullopt;
 }
 
+bool TypeView::is_free_form() const {
+  if (origin_ == Origin::Deduced) return true;
+  if (origin_ == Origin::Builtin) return is_one(Base::Fields) || is_one(Base::Json);
+  if (origin_ != Origin::Custom || !has_map() || !(*custom_)["properties"].empty()) return false;
+  const auto any = member("");
+  return any && any->scalar() == Scalar::Untyped;
+}
+
 Doc TypeView::key_default(std::string_view key) const {
   if (origin_ == Origin::Builtin) {
     const schema::Field* field = type_.of == nullptr ? nullptr : type_.of->find(key);

@@ -25,6 +25,8 @@ class TypeView {
 
   static TypeView of(const ObjectType& object);
   static TypeView deduced() { return TypeView(Origin::Deduced); }
+  // A map that names no members and takes whatever there is.
+  bool is_free_form() const;
 
   Scalar scalar() const;
   bool has_map() const;

@@ -52,6 +52,8 @@ std::string_view go_type(const Doc& value) {
 
 class Checker {
  public:
+  explicit Checker(Repeats repeats) : repeats_(repeats) {}
+
   void check(const Doc& value, const TypeView& type, const std::string& path);
   std::string text() const;
 
@@ -63,6 +65,7 @@ class Checker {
   void check_list(const Doc& value, const TypeView& type, const std::string& path);
   void check_map(const Doc& value, const TypeView& type, const std::string& path);
 
+  Repeats repeats_;
   std::vector<std::string> problems_;
 };
 
@@ -99,7 +102,7 @@ void Checker::check_list(const Doc& value, const TypeView& type, const std::stri
         return;
       }
       element = std::move(*found);
-      if (!seen.insert(element).second) {
+      if (!seen.insert(element).second && repeats_ == Repeats::Refused) {
         add(path, fmt::format("duplicate entries for key {}", element_text(element)));
       }
     }
@@ -236,6 +239,32 @@ Doc remove_items(const Doc& value, const FieldSet& set, const TypeView& type) {
   return out;
 }
 
+// Whether this node has children where its type is one value now.
+bool has_become_atomic(const FieldSet& node, const TypeView& type) {
+  if (children_of(node).empty()) return false;
+  switch (type.form_for(nullptr)) {
+    case Form::Map:
+      return type.is_atomic_map() && !type.is_free_form();
+    case Form::List:
+      return type.is_atomic_list();
+    case Form::Scalar:
+      return false;
+  }
+  return false;
+}
+
+std::optional<TypeView> type_below(const TypeView& type, std::string_view element) {
+  switch (type.form_for(nullptr)) {
+    case Form::Map:
+      return type.member(element.starts_with("f:") ? element.substr(2) : "");
+    case Form::List:
+      return type.item();
+    case Form::Scalar:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 FieldSet name_below(const FieldSet& set, const std::optional<TypeView>& type) {
   Doc::Members out;
   for (const auto& [key, node] : children_of(set)) {
@@ -257,8 +286,8 @@ FieldSet name_below(const FieldSet& set, const std::optional<TypeView>& type) {
 
 }  // namespace
 
-std::string type_problem(const Doc& value, const TypeView& type) {
-  Checker checker;
+std::string type_problem(const Doc& value, const TypeView& type, Repeats repeats) {
+  Checker checker(repeats);
   checker.check(value, type, "");
   return checker.text();
 }
@@ -279,6 +308,22 @@ Doc remove_fields(const Doc& value, const FieldSet& set, const TypeView& type) {
       return value.is_array() && !type.is_atomic_list() ? remove_items(value, set, type) : Doc();
   }
   return {};
+}
+
+FieldSet fit_to_type(const FieldSet& set, const TypeView& type) {
+  Doc::Members out;
+  for (const auto& [key, node] : children_of(set)) {
+    const auto inner = type_below(type, key);
+    if (inner && has_become_atomic(node, *inner)) {
+      out.push_back({.key = key, .value = Doc::object()});
+    } else if (!inner || inner->is_free_form()) {
+      out.push_back({.key = key, .value = node});
+    } else {
+      FieldSet below = fit_to_type(node, *inner);
+      out.push_back({.key = key, .value = make_node(is_member(node), std::move(below.members()))});
+    }
+  }
+  return make_root(std::move(out));
 }
 
 FieldSet with_named_members(const FieldSet& set, const TypeView& type) {

@@ -4,6 +4,7 @@
 // laid over a live object, and how fields are taken out again.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "apiserver/patch/field_set.h"
@@ -13,8 +14,10 @@
 namespace jogak::patch {
 
 // What does not fit the type, in the server's words: unknown members, wrong types, list items
-// without their keys or with the same keys. "" when all is well.
-std::string type_problem(const Doc& value, const TypeView& type);
+// without their keys or, unless that is allowed, with the same keys. "" when all is well.
+enum class Repeats : std::uint8_t { Refused, Allowed };
+std::string type_problem(const Doc& value, const TypeView& type,
+                         Repeats repeats = Repeats::Refused);
 
 // The fields that an intent names: leaves, list items, members of maps, and what is given empty.
 FieldSet named_fields(const Doc& value, const TypeView& type);
@@ -26,6 +29,9 @@ Doc merge_values(const Doc& live, const Doc& intent, const TypeView& type);
 
 // The value without the fields of the set.
 Doc remove_fields(const Doc& value, const FieldSet& set, const TypeView& type);
+
+// The set after its type has changed: what has become one indivisible value since is owned as one.
+FieldSet fit_to_type(const FieldSet& set, const TypeView& type);
 
 // The set and all members of structs that its paths lead through.
 FieldSet with_named_members(const FieldSet& set, const TypeView& type);
