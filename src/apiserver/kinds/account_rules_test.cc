@@ -22,6 +22,16 @@ TEST(ServiceAccount, OnlyNamesOfSecretsStay) {
   EXPECT_TRUE(bench.resource_of(account()).strategy->returns_deleted_object());
 }
 
+TEST(ServiceAccount, ItsDeletionShowsTheVersionOfTheDeletion) {
+  WorkloadBench bench;
+  ASSERT_TRUE(bench.create(account()).has_value());
+  const auto removed = bench.remove(account());
+  ASSERT_TRUE(removed.has_value());
+  EXPECT_TRUE(removed->is_gone);
+  EXPECT_EQ(meta(removed->object)["resourceVersion"],
+            Doc(std::to_string(bench.ops().store().revision())));
+}
+
 TEST(ServiceAccount, AnOldAnnotationIsWarnedOfOnce) {
   WorkloadBench bench;
   const Doc marked = with(

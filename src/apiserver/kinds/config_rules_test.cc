@@ -117,6 +117,12 @@ TEST(Secret, ChangesAreRefused) {
                 {"thaw", {"immutable"}, "Forbidden immutable"}});
 }
 
+TEST(Secret, ARefusedOneIsNotWarnedAbout) {
+  WorkloadBench bench;
+  ASSERT_FALSE(bench.create(with(secret(), {"type=kubernetes.io/tls"})).has_value());
+  EXPECT_TRUE(bench.warnings().empty());
+}
+
 TEST(Secret, WarnsOfAKeyPairThatIsNone) {
   WorkloadBench bench;
   const auto pair = [](std::string_view certificate, std::string_view key) {

@@ -113,6 +113,14 @@ TEST(Event, TheNewGroupFreezesAllButTheSeries) {
   expect_edits(bench, core_event(), {{"count", {"count=2", "message=changed"}}});
 }
 
+TEST(Event, RefusalsOfTheNewGroupNameTheCoreOne) {
+  WorkloadBench bench;
+  const auto made = bench.create(with(new_event(), {"type=Bad"}));
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().kind, "Event");
+  EXPECT_EQ(made.error().group, "");
+}
+
 TEST(Event, IsSelectedByTheNamesOfItsGroup) {
   WorkloadBench bench;
   const Strategy& old_rules = *bench.resource_of(core_event()).strategy;
@@ -122,6 +130,11 @@ TEST(Event, IsSelectedByTheNamesOfItsGroup) {
   const auto fields = bench.resource_of(new_event()).strategy->selectable_fields();
   EXPECT_NE(std::ranges::find(fields, "regarding.kind"), fields.end());
   EXPECT_EQ(std::ranges::find(fields, "involvedObject.kind"), fields.end());
+  const Strategy& new_rules = *bench.resource_of(new_event()).strategy;
+  EXPECT_EQ(new_rules.stored_field("regarding.kind"), "involvedObject.kind");
+  EXPECT_EQ(new_rules.stored_field("reportingController"), "reportingComponent");
+  EXPECT_EQ(new_rules.stored_field("metadata.name"), "metadata.name");
+  EXPECT_EQ(old_rules.stored_field("reason"), "reason");
 }
 
 }  // namespace
