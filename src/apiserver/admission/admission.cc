@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The plugins together, in their order.
 #include "apiserver/admission/admission.h"
 
 #include <utility>

@@ -14,8 +14,8 @@ namespace jogak::api {
 
 // Changes the status of a stored object. Quotas count what they admit in theirs.
 using StatusChange = std::function<ApiResult<Doc>(const Doc& current)>;
-using StatusWriter = std::function<ApiResult<void>(
-    std::string_view resource, std::string_view ns, std::string_view name, const StatusChange&)>;
+using StatusWriter = std::function<ApiResult<void>(std::string_view resource, std::string_view ns,
+                                                   std::string_view name, const StatusChange&)>;
 
 // In the order they run: NamespaceLifecycle, LimitRanger, TaintNodesByCondition, Priority,
 // DefaultTolerationSeconds, DefaultStorageClass, StorageObjectInUseProtection,

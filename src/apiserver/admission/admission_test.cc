@@ -25,8 +25,7 @@ class FakeLookup : public Lookup {
   }
   std::optional<Doc> get(std::string_view resource, std::string_view ns,
                          std::string_view name) const override {
-    const auto found =
-        objects_.find({std::string(resource), std::string(ns), std::string(name)});
+    const auto found = objects_.find({std::string(resource), std::string(ns), std::string(name)});
     return found == objects_.end() ? std::nullopt : std::optional<Doc>(found->second);
   }
   std::vector<Doc> list(std::string_view resource, std::string_view ns) const override {
@@ -93,8 +92,8 @@ class AdmissionTest : public testing::Test {
                          .warnings = warnings_};
     for (const bool is_mutating : {true, false}) {
       for (const auto& plugin : plugins_) {
-        const auto answer = is_mutating ? plugin->mutate(admission, context)
-                                        : plugin->validate(admission, context);
+        const auto answer =
+            is_mutating ? plugin->mutate(admission, context) : plugin->validate(admission, context);
         if (!answer.has_value()) {
           error_ = answer.error();
           return error_.message;

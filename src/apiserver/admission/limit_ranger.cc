@@ -100,10 +100,7 @@ const Amount* find_amount(const ResourceList& list, const std::string& name) {
 class Judge {
  public:
   Judge(const Doc& limit, const ResourceList& requests, const ResourceList& limits)
-      : limit_(limit),
-        type_(limit["type"].as_string()),
-        requests_(requests),
-        limits_(limits) {}
+      : limit_(limit), type_(limit["type"].as_string()), requests_(requests), limits_(limits) {}
 
   void run(std::vector<std::string>& complaints) const {
     for (const auto& [name, amount] : read_resources(limit_["min"])) {
@@ -195,8 +192,7 @@ class Judge {
   const ResourceList& limits_;
 };
 
-void judge_container(const Doc& limit, const Doc& container,
-                     std::vector<std::string>& complaints) {
+void judge_container(const Doc& limit, const Doc& container, std::vector<std::string>& complaints) {
   const ResourceList requests = read_resources(container["resources"]["requests"]);
   const ResourceList limits = read_resources(container["resources"]["limits"]);
   Judge(limit, requests, limits).run(complaints);
@@ -255,8 +251,7 @@ class LimitRanger : public AdmissionPlugin {
  private:
   // Pods when they come and when they are resized, claims always; nothing that is going.
   static bool applies(const Admission& admission, bool is_pod) {
-    if (admission.object == nullptr ||
-        (admission.old != nullptr && is_deleting(*admission.old))) {
+    if (admission.object == nullptr || (admission.old != nullptr && is_deleting(*admission.old))) {
       return false;
     }
     const bool is_create = admission.operation == Operation::Create;

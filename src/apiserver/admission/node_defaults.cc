@@ -23,11 +23,9 @@ class TaintNodesByCondition : public AdmissionPlugin {
       return {};
     }
     Doc& taints = admission.object->at("spec").at("taints");
-    const bool has_taint =
-        std::ranges::any_of(std::as_const(taints).items(), [](const Doc& taint) {
-          return taint["key"].as_string() == kNotReady &&
-                 taint["effect"].as_string() == "NoSchedule";
-        });
+    const bool has_taint = std::ranges::any_of(std::as_const(taints).items(), [](const Doc& taint) {
+      return taint["key"].as_string() == kNotReady && taint["effect"].as_string() == "NoSchedule";
+    });
     if (!has_taint) {
       taints.push(Doc::object().set("key", kNotReady).set("effect", "NoSchedule"));
     }

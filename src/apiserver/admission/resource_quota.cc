@@ -100,15 +100,14 @@ class ResourceQuota : public AdmissionPlugin {
       if (admission.subresource == "resize") {
         return is_update;
       }
-      return admission.subresource.empty() &&
-             (is_create ||
-              is_terminating_pod(*admission.object) != is_terminating_pod(*admission.old));
+      return admission.subresource.empty() && (is_create || is_terminating_pod(*admission.object) !=
+                                                                is_terminating_pod(*admission.old));
     }
     if (!admission.subresource.empty()) {
       return false;
     }
-    const bool may_grow = is_for(admission, "", "services") ||
-                          is_for(admission, "", "persistentvolumeclaims");
+    const bool may_grow =
+        is_for(admission, "", "services") || is_for(admission, "", "persistentvolumeclaims");
     return is_create || (is_update && may_grow);
   }
 

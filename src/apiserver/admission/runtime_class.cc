@@ -23,8 +23,7 @@ ApiResult<Doc> class_of(const Admission& admission, const Lookup& lookup) {
   }
   auto found = lookup.get("runtimeclasses.node.k8s.io", "", name.as_string());
   if (!found) {
-    return refuse(admission,
-                  "pod rejected: RuntimeClass \"" + name.as_string() + "\" not found");
+    return refuse(admission, "pod rejected: RuntimeClass \"" + name.as_string() + "\" not found");
   }
   return *std::move(found);
 }
@@ -34,9 +33,8 @@ ApiResult<void> set_scheduling(const Admission& admission, const Doc& scheduling
     const Doc& own = spec["nodeSelector"][label.key];
     if (!own.is_null() && own != label.value) {
       return refuse(admission, "conflict: runtimeClass.scheduling.nodeSelector[" + label.key +
-                                   "] = " + label.value.as_string() +
-                                   "; pod.spec.nodeSelector[" + label.key +
-                                   "] = " + own.as_string());
+                                   "] = " + label.value.as_string() + "; pod.spec.nodeSelector[" +
+                                   label.key + "] = " + own.as_string());
     }
     spec.at("nodeSelector").set(label.key, label.value);
   }

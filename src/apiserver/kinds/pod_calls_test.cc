@@ -60,11 +60,13 @@ class PodCalls : public testing::Test {
   }
   void run(std::string_view name) {
     ASSERT_EQ(bind(name, binding(name, "n1")), "201");
-    const auto written = bench_.edit(
-        pod(name), {"status/phase=Running", R"(status/conditions=[{"type": "Ready",
-            "status": "True"}])", R"(status/containerStatuses=[{"name": "c", "image": "i",
+    const auto written =
+        bench_.edit(pod(name),
+                    {"status/phase=Running", R"(status/conditions=[{"type": "Ready",
+            "status": "True"}])",
+                     R"(status/containerStatuses=[{"name": "c", "image": "i",
             "imageID": "x", "state": {"running": {"startedAt": "2023-11-14T22:00:00Z"}}}])"},
-        "status");
+                    "status");
     ASSERT_EQ(refusal(written), "");
   }
 
@@ -88,7 +90,8 @@ TEST_F(PodCalls, BindingGivesANode) {
 
 TEST_F(PodCalls, BindingTakesTheNodesTopology) {
   ASSERT_EQ(refusal(bench_.create(json(R"({"apiVersion": "v1", "kind": "Node", "metadata":
-      {"name": "n1", "labels": {"topology.kubernetes.io/zone": "z", "x": "y"}}})"))), "");
+      {"name": "n1", "labels": {"topology.kubernetes.io/zone": "z", "x": "y"}}})"))),
+            "");
   ASSERT_EQ(refusal(bench_.create(pod())), "");
   EXPECT_EQ(bind("p", binding("p", "n1")), "201");
   EXPECT_EQ(meta(bench_.get(pod()))["labels"], json(R"({"topology.kubernetes.io/zone": "z"})"));
@@ -105,8 +108,8 @@ TEST_F(PodCalls, BindingRefusals) {
   Doc foreign = binding("p", "n1");
   foreign.at("metadata").set("uid", "11111111-2222-4333-8444-555555555555");
   EXPECT_EQ(bind("p", foreign), "409 Conflict");
-  ASSERT_EQ(refusal(bench_.create(
-                with(pod("g"), {R"(spec/schedulingGates=[{"name": "x"}])"}))), "");
+  ASSERT_EQ(refusal(bench_.create(with(pod("g"), {R"(spec/schedulingGates=[{"name": "x"}])"}))),
+            "");
   EXPECT_EQ(bind("g", binding("g", "n1")), "409 Conflict");
 }
 
@@ -153,10 +156,11 @@ TEST_F(PodCalls, EvictionAsksTheBudget) {
   ASSERT_EQ(refusal(bench_.create(budget("b"))), "");
   EXPECT_EQ(evict("p"), "429 TooManyRequests");  // nobody has looked at the budget yet
   const auto allow = [&](int disruptions) {
-    return refusal(bench_.edit(budget("b"), {"status/observedGeneration=1",
-                                             "status/desiredHealthy=1", "status/currentHealthy=1",
-                                             "status/disruptionsAllowed=" +
-                                                 std::to_string(disruptions)}, "status"));
+    return refusal(bench_.edit(
+        budget("b"),
+        {"status/observedGeneration=1", "status/desiredHealthy=1", "status/currentHealthy=1",
+         "status/disruptionsAllowed=" + std::to_string(disruptions)},
+        "status"));
   };
   ASSERT_EQ(allow(0), "");
   EXPECT_EQ(evict("p"), "429 TooManyRequests");
@@ -206,7 +210,8 @@ TEST_F(PodLogs, NoNodeNoContent) {
 
 TEST_F(PodLogs, SayWhatTheAnnotationSays) {
   ASSERT_EQ(refusal(bench_.create(
-                with(pod(), {R"(metadata/annotations={"jogak.io/log": "one\ntwo\nthree"})"}))), "");
+                with(pod(), {R"(metadata/annotations={"jogak.io/log": "one\ntwo\nthree"})"}))),
+            "");
   run("p");
   EXPECT_EQ(text(), "one\ntwo\nthree\n");
   EXPECT_EQ(text({{"tailLines", "1"}}), "three\n");

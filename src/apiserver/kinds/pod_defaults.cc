@@ -172,9 +172,8 @@ void default_volume(Doc& volume) {
   });
   with_member(volume, "projected", default_projection);
   with_member(volume, "ephemeral", default_ephemeral);
-  with_member(volume, "image", [](Doc& image) {
-    default_pull_policy(image, "pullPolicy", "reference");
-  });
+  with_member(volume, "image",
+              [](Doc& image) { default_pull_policy(image, "pullPolicy", "reference"); });
   for (const StringDefault& field : kVolumeStrings) {
     with_member(volume, field.source,
                 [&](Doc& source) { default_string(source, field.key, field.value); });
@@ -215,7 +214,8 @@ void set_missing(Doc& resources, std::string_view side, const ResourceList& from
 // from the containers, then from the limits.
 void default_pod_level(Doc& spec) {
   Doc* resources = spec.find("resources");
-  if (resources == nullptr || ((*resources)["limits"].empty() && (*resources)["requests"].empty())) {
+  if (resources == nullptr ||
+      ((*resources)["limits"].empty() && (*resources)["requests"].empty())) {
     return;
   }
   Doc pod = Doc::object();
@@ -285,7 +285,8 @@ void drop_gated_pod_fields(Doc& spec, bool has_pod_groups) {
   }
   for (const std::string_view list : kContainerLists) {
     for_each(spec, list, [](Doc& container) {
-      if (Doc* hooks = container.find("lifecycle"); hooks != nullptr && hooks->erase("stopSignal")) {
+      if (Doc* hooks = container.find("lifecycle");
+          hooks != nullptr && hooks->erase("stopSignal")) {
         if (hooks->empty()) {
           container.erase("lifecycle");
         }

@@ -61,11 +61,10 @@ TEST(PodDefaults, TemplatesGetLess) {
 }
 
 TEST(PodDefaults, RequestsFollowLimits) {
-  const Doc made = container(
-      {R"(spec/containers/0/resources={"limits": {"nvidia.com/gpu": "2", "memory": "1Gi"},
+  const Doc made =
+      container({R"(spec/containers/0/resources={"limits": {"nvidia.com/gpu": "2", "memory": "1Gi"},
                                        "requests": {"memory": "512Mi"}})"});
-  EXPECT_EQ(made["resources"]["requests"],
-            json(R"({"memory": "512Mi", "nvidia.com/gpu": "2"})"));
+  EXPECT_EQ(made["resources"]["requests"], json(R"({"memory": "512Mi", "nvidia.com/gpu": "2"})"));
 }
 
 TEST(PodDefaults, QuantitiesAreKeptInThousandths) {
@@ -74,10 +73,11 @@ TEST(PodDefaults, QuantitiesAreKeptInThousandths) {
 }
 
 TEST(PodDefaults, PortsProbesAndHooks) {
-  const Doc made = container({R"(spec/containers/0/ports=[{"containerPort": 80}])",
-                              R"(spec/containers/0/livenessProbe={"httpGet": {"port": 80}})",
-                              R"(spec/containers/0/readinessProbe={"grpc": {"port": 80}})",
-                              R"(spec/containers/0/lifecycle={"preStop": {"httpGet": {"port": 1}}})"});
+  const Doc made =
+      container({R"(spec/containers/0/ports=[{"containerPort": 80}])",
+                 R"(spec/containers/0/livenessProbe={"httpGet": {"port": 80}})",
+                 R"(spec/containers/0/readinessProbe={"grpc": {"port": 80}})",
+                 R"(spec/containers/0/lifecycle={"preStop": {"httpGet": {"port": 1}}})"});
   EXPECT_EQ(made["ports"].items().front()["protocol"], Doc("TCP"));
   EXPECT_EQ(made["livenessProbe"],
             json(R"({"httpGet": {"path": "/", "port": 80, "scheme": "HTTP"}, "timeoutSeconds": 1,
@@ -87,15 +87,15 @@ TEST(PodDefaults, PortsProbesAndHooks) {
 }
 
 TEST(PodDefaults, VariablesFromFields) {
-  const Doc made = container(
-      {R"(spec/containers/0/env=[{"name": "N", "valueFrom": {"fieldRef": {"fieldPath":
+  const Doc made =
+      container({R"(spec/containers/0/env=[{"name": "N", "valueFrom": {"fieldRef": {"fieldPath":
           "metadata.name"}}}])"});
   EXPECT_EQ(made["env"].items().front()["valueFrom"]["fieldRef"]["apiVersion"], Doc("v1"));
 }
 
 TEST(PodDefaults, Volumes) {
-  const Doc made = created(
-      {R"(spec/volumes=[{"name": "e"}, {"name": "h", "hostPath": {"path": "/x"}},
+  const Doc made =
+      created({R"(spec/volumes=[{"name": "e"}, {"name": "h", "hostPath": {"path": "/x"}},
         {"name": "s", "secret": {"secretName": "x"}}, {"name": "c", "configMap": {"name": "x"}},
         {"name": "d", "downwardAPI": {"items": [{"path": "a",
           "fieldRef": {"fieldPath": "metadata.labels"}}]}},
@@ -114,15 +114,15 @@ TEST(PodDefaults, Volumes) {
 }
 
 TEST(PodDefaults, OnTheHostsNetworkPortsAreTheHosts) {
-  const Doc made = container({"spec/hostNetwork=true",
-                              R"(spec/containers/0/ports=[{"containerPort": 80}])"});
+  const Doc made =
+      container({"spec/hostNetwork=true", R"(spec/containers/0/ports=[{"containerPort": 80}])"});
   EXPECT_EQ(made["ports"].items().front()["hostPort"], Doc(80));
 }
 
 TEST(PodDefaults, NegativeGraceIsOneSecond) {
-  EXPECT_EQ(created({"spec/terminationGracePeriodSeconds=-5"})["spec"]
-                   ["terminationGracePeriodSeconds"],
-            Doc(1));
+  EXPECT_EQ(
+      created({"spec/terminationGracePeriodSeconds=-5"})["spec"]["terminationGracePeriodSeconds"],
+      Doc(1));
 }
 
 TEST(PodDefaults, TheOldNameOfAServiceAccount) {
@@ -157,7 +157,9 @@ TEST(PodDefaults, LabelKeysBecomePartOfTheSelector) {
   EXPECT_EQ(made["spec"]["topologySpreadConstraints"].items().front()["labelSelector"],
             json(R"({"matchExpressions": [{"key": "app", "operator": "In", "values": ["x"]}]})"));
   const Doc& term = made.get("spec", "affinity", "podAntiAffinity",
-                             "requiredDuringSchedulingIgnoredDuringExecution").items().front();
+                             "requiredDuringSchedulingIgnoredDuringExecution")
+                        .items()
+                        .front();
   EXPECT_EQ(term["labelSelector"]["matchExpressions"],
             json(R"([{"key": "app", "operator": "In", "values": ["x"]},
                      {"key": "team", "operator": "NotIn", "values": ["y"]}])"));
@@ -176,10 +178,10 @@ TEST(PodDefaults, SchedulingGroupNeedsItsGate) {
 
 TEST(PodDefaults, AreIdempotent) {
   WorkloadBench bench;
-  const auto made = bench.create(with(
-      pod(), {R"(spec/volumes=[{"name": "e"}])", "spec/hostNetwork=true",
-              R"(spec/containers/0/ports=[{"containerPort": 80}])",
-              R"(spec/resources={"limits": {"cpu": "2"}})"}));
+  const auto made =
+      bench.create(with(pod(), {R"(spec/volumes=[{"name": "e"}])", "spec/hostNetwork=true",
+                                R"(spec/containers/0/ports=[{"containerPort": 80}])",
+                                R"(spec/resources={"limits": {"cpu": "2"}})"}));
   ASSERT_TRUE(made.has_value());
   Doc again = (*made)["spec"];
   default_pod_only(again);
@@ -206,8 +208,8 @@ TEST(PodQos, Classes) {
 }
 
 TEST(PodQos, EveryContainerCounts) {
-  const Doc made = created(
-      {R"(spec/containers=[{"name": "a", "image": "i", "resources": {"limits": {"cpu": "1",
+  const Doc made =
+      created({R"(spec/containers=[{"name": "a", "image": "i", "resources": {"limits": {"cpu": "1",
           "memory": "1Gi"}}}, {"name": "b", "image": "i"}])"});
   EXPECT_EQ(made["status"]["qosClass"], Doc("Burstable"));
 }

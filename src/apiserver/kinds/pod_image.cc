@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Image references by the grammar of the distribution project: [registry/]path[:tag][@digest].
 #include "apiserver/kinds/pod_image.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Names of images by what tag they mean.
 #include "apiserver/kinds/pod_image.h"
 
 #include <gtest/gtest.h>

@@ -57,8 +57,8 @@ Resource pods(const KindOptions& options) {
   resource.categories = {"all"};
   resource.type = &schema::get("core.v1.Pod");
   resource.strategy = pod_strategy(options);
-  Subresource eviction = called("eviction", "Eviction", kCreate,
-                                &schema::get("policy.v1.Eviction"), evict_pod);
+  Subresource eviction =
+      called("eviction", "Eviction", kCreate, &schema::get("policy.v1.Eviction"), evict_pod);
   eviction.group = "policy";
   constexpr std::uint16_t kProxy =
       verbs({Verb::Create, Verb::Delete, Verb::Get, Verb::Patch, Verb::Update});

@@ -118,8 +118,8 @@ void check_pod_level(const Doc& now, const Doc& before, const Spot& at, FieldErr
     errors.forbidden(at.child("resources"), "pod-level resources cannot be removed");
     return;
   }
-  check_losses(now["resources"], before["resources"], "pod-level resource",
-               at.child("resources"), errors);
+  check_losses(now["resources"], before["resources"], "pod-level resource", at.child("resources"),
+               errors);
   if (without_compute(now["resources"], before["resources"]) !=
       without_compute(before["resources"], before["resources"])) {
     errors.forbidden(at, "only cpu and memory resources are mutable at pod-level");

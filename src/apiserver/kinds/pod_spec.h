@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rules of a pod's spec, for pods themselves and for every kind that carries a pod template:
-// what is filled in, what is refused, what is warned about. Which restart policies a workload allows
-// stays with that workload.
+// what is filled in, what is refused, what is warned about. Which restart policies a workload
+// allows stays with that workload.
 #pragma once
 
 #include <string>

@@ -80,8 +80,8 @@ void check_nomination(const Doc& object, const Doc& old, const Spot& at, FieldEr
 }
 
 const Doc* named(const Doc& list, const Doc& name) {
-  const auto found = std::ranges::find_if(
-      list.items(), [&](const Doc& item) { return item["name"] == name; });
+  const auto found =
+      std::ranges::find_if(list.items(), [&](const Doc& item) { return item["name"] == name; });
   return found == list.items().end() ? nullptr : &*found;
 }
 
@@ -223,8 +223,7 @@ void check_addresses(const Doc& now, const Doc& before, const Spot& at, FieldErr
   }
 }
 
-void check_host_addresses(const Doc& object, const Doc& old, const Spot& at,
-                          FieldErrors& errors) {
+void check_host_addresses(const Doc& object, const Doc& old, const Spot& at, FieldErrors& errors) {
   const Doc& ips = object["status"]["hostIPs"];
   if (ips.empty()) {
     return;
@@ -313,8 +312,8 @@ void check_container_statuses(const Doc& object, const Spot& at, FieldErrors& er
       }
       const Doc* container = named(object["spec"][list.containers], statuses[i]["name"]);
       for (std::size_t k = 0; k < health.size(); ++k) {
-        check_health(container == nullptr ? kNone : *container, health.items()[k],
-                     entries.index(k), errors);
+        check_health(container == nullptr ? kNone : *container, health.items()[k], entries.index(k),
+                     errors);
       }
     }
   }
@@ -325,8 +324,7 @@ void check_container_statuses(const Doc& object, const Spot& at, FieldErrors& er
 void equal_pod_ips(Doc& status) {
   const std::string& single = status["podIP"].as_string();
   const Doc& list = status["podIPs"];
-  const bool is_first =
-      !list.empty() && list.items().front()["ip"].as_string() == single;
+  const bool is_first = !list.empty() && list.items().front()["ip"].as_string() == single;
   if (!single.empty() && !is_first) {
     Doc ips = Doc::array();
     ips.push(Doc::object().set("ip", single));

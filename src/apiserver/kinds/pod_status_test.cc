@@ -78,9 +78,10 @@ TEST_F(PodStatus, ClassIsFilledInAgain) {
 TEST_F(PodStatus, GenerationsSurviveClientsThatDoNotKnowThem) {
   ASSERT_EQ(refusal(write({"status/observedGeneration=3",
                            R"(status/conditions=[{"type": "Ready", "status": "True",
-                               "observedGeneration": 3}])"})), "");
-  const auto written = write({"status/observedGeneration",
-                              R"(status/conditions=[{"type": "Ready", "status": "False"}])"});
+                               "observedGeneration": 3}])"})),
+            "");
+  const auto written = write(
+      {"status/observedGeneration", R"(status/conditions=[{"type": "Ready", "status": "False"}])"});
   ASSERT_EQ(refusal(written), "");
   EXPECT_EQ((*written)["status"]["observedGeneration"], Doc(3));
   EXPECT_EQ(condition_of(*written, "Ready")["observedGeneration"], Doc(3));
@@ -89,7 +90,8 @@ TEST_F(PodStatus, GenerationsSurviveClientsThatDoNotKnowThem) {
 TEST_F(PodStatus, WhatHasEndedStaysEnded) {
   const std::string status = "status/containerStatuses=";
   ASSERT_EQ(refusal(write({status + R"([{"name": "c", "image": "i", "imageID": "x",
-      "state": {"terminated": {"exitCode": 1}}}])"})), "");
+      "state": {"terminated": {"exitCode": 1}}}])"})),
+            "");
   EXPECT_EQ(refusal(write({status + R"([{"name": "c", "image": "i", "imageID": "x",
       "state": {"running": {}}}])"})),
             "Forbidden status.containerStatuses[0].state");
@@ -97,12 +99,14 @@ TEST_F(PodStatus, WhatHasEndedStaysEnded) {
 
 TEST_F(PodStatus, DeviceHealthMatchesARequest) {
   const auto health = [&](std::string_view entry) {
-    return refusal(write({"status/containerStatuses=[{\"name\": \"c\", \"image\": \"i\", "
-                          "\"imageID\": \"x\", \"allocatedResourcesStatus\": [" +
-                          std::string(entry) + "]}]"}));
+    return refusal(
+        write({"status/containerStatuses=[{\"name\": \"c\", \"image\": \"i\", "
+               "\"imageID\": \"x\", \"allocatedResourcesStatus\": [" +
+               std::string(entry) + "]}]"}));
   };
   EXPECT_EQ(health(R"({"name": "nvidia.com/gpu", "resources": [
-      {"resourceID": "GPU-1", "health": "Healthy"}]})"), "");
+      {"resourceID": "GPU-1", "health": "Healthy"}]})"),
+            "");
   EXPECT_EQ(health(R"({"name": "amd.com/gpu", "resources": []})"),
             "Invalid status.containerStatuses[0].allocatedResourcesStatus[0].name");
   EXPECT_EQ(health(R"({"name": "nvidia.com/gpu", "resources": [

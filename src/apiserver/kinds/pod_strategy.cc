@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Pods between request and store: what the server fills in and keeps, and which rules apply at
+// which door. The rules themselves are in pod_validate, pod_update, pod_status and pod_resize.
 #include "apiserver/kinds/pod_strategy.h"
 
 #include <algorithm>
@@ -142,8 +145,8 @@ void add_gated_condition(Doc& pod, TimeUs now) {
 void keep_metadata(Doc& object, const Doc& old) {
   Doc& metadata = object.at("metadata");
   for (const std::string_view key :
-       {"labels", "annotations", "finalizers", "ownerReferences", "generation",
-        "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+       {"labels", "annotations", "finalizers", "ownerReferences", "generation", "deletionTimestamp",
+        "deletionGracePeriodSeconds"}) {
     if (const Doc* kept = meta(old).find(key)) {
       metadata.set(key, *kept);
     } else {
@@ -191,6 +194,18 @@ void warn_about_name(const std::string& name, std::vector<std::string>& warnings
       "metadata.name: this is used in the Pod's hostname, which can result in surprising "
       "behavior; a DNS label is recommended: [" +
       all + "]");
+}
+
+void warn_about_addresses(const Doc& status, std::vector<std::string>& warnings) {
+  const Path root("status");
+  const Spot at(root);
+  for (const std::string_view list : {"podIPs", "hostIPs"}) {
+    const Spot spot = at.child(list);
+    for (std::size_t i = 0; i < status[list].size(); ++i) {
+      warn_about_address(status[list].items()[i]["ip"].as_string(), spot.index(i).child("ip"),
+                         warnings);
+    }
+  }
 }
 
 class PodStrategy : public Strategy {
@@ -278,9 +293,8 @@ class PodStrategy : public Strategy {
     drop_gated_pod_fields(object.at("spec"), has_pod_groups_);
   }
 
-  void validate_subresource_update(std::string_view subresource, const Doc& object,
-                                   const Doc& old, WriteContext& /*context*/,
-                                   FieldErrors& errors) const override {
+  void validate_subresource_update(std::string_view subresource, const Doc& object, const Doc& old,
+                                   WriteContext& context, FieldErrors& errors) const override {
     if (subresource == "binding") {
       return;
     }
@@ -288,6 +302,9 @@ class PodStrategy : public Strategy {
       validate_meta_update(meta(object), meta(old), Path("metadata"), errors);
       validate_pod_annotation_update(object, old, errors);
       validate_pod_status(object, old, errors);
+      if (errors.empty()) {
+        warn_about_addresses(object["status"], context.warnings);
+      }
       return;
     }
     validate_again(object, old, errors);
@@ -314,9 +331,15 @@ class PodStrategy : public Strategy {
   }
 
   std::vector<std::string_view> selectable_fields() const override {
-    return {"spec.nodeName",           "spec.restartPolicy", "spec.schedulerName",
-            "spec.serviceAccountName", "spec.hostNetwork",   "status.phase",
-            "status.podIP",            "status.podIPs",      "status.nominatedNodeName"};
+    return {"spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.podIPs",
+            "status.nominatedNodeName"};
   }
 
   std::string field(const Doc& object, std::string_view path) const override {
@@ -386,8 +409,7 @@ class PodTemplateStrategy : public Strategy {
   }
 
  private:
-  static void check(const Doc& object, const Doc& old, WriteContext& context,
-                    FieldErrors& errors) {
+  static void check(const Doc& object, const Doc& old, WriteContext& context, FieldErrors& errors) {
     const Path at("template");
     validate_pod_template(object["template"], at, errors);
     if (errors.empty()) {

@@ -201,8 +201,7 @@ bool is_too_old(const LogOptions& options, const std::string& started, TimeUs no
 std::string cut(const LogOptions& options, const std::string& text, const std::string& started) {
   std::vector<std::string_view> lines = lines_of(text);
   if (options.tail_lines && std::cmp_less(*options.tail_lines, lines.size())) {
-    lines.erase(lines.begin(),
-                lines.end() - static_cast<std::ptrdiff_t>(*options.tail_lines));
+    lines.erase(lines.begin(), lines.end() - static_cast<std::ptrdiff_t>(*options.tail_lines));
   }
   std::string out;
   for (const std::string_view line : lines) {
@@ -218,9 +217,8 @@ std::string cut(const LogOptions& options, const std::string& text, const std::s
 }
 
 std::string query_value(const Call& call, std::string_view key) {
-  const auto found = std::ranges::find(call.query, key, [](const auto& entry) {
-    return std::string_view(entry.first);
-  });
+  const auto found = std::ranges::find(
+      call.query, key, [](const auto& entry) { return std::string_view(entry.first); });
   return found == call.query.end() ? std::string() : found->second;
 }
 
@@ -266,9 +264,9 @@ ApiResult<Answer> refuse_pod_stream(Ops& ops, Call& call) {
   if ((*pod)["spec"]["nodeName"].as_string().empty()) {
     return bad_request("pod " + call.name + " does not have a host assigned");
   }
-  return bare_error(kNotImplemented,
-                    call.subresource + " needs a running container; pods of this server are "
-                                       "simulated");
+  return bare_error(kNotImplemented, call.subresource +
+                                         " needs a running container; pods of this server are "
+                                         "simulated");
 }
 
 }  // namespace jogak::api

@@ -75,8 +75,7 @@ void check_tolerations(const Doc& now, const Doc& before, const Spot& at, FieldE
     if (std::ranges::none_of(now.items(), [&](const Doc& toleration) {
           return without_seconds(toleration) == wanted;
         })) {
-      errors.forbidden(at,
-                       "existing toleration can not be modified except its tolerationSeconds");
+      errors.forbidden(at, "existing toleration can not be modified except its tolerationSeconds");
       return;
     }
   }
@@ -86,9 +85,8 @@ void check_tolerations(const Doc& now, const Doc& before, const Spot& at, FieldE
 void check_gates(const Doc& now, const Doc& before, const Spot& at, FieldErrors& errors) {
   for (std::size_t i = 0; i < now.size(); ++i) {
     const std::string& name = now.items()[i]["name"].as_string();
-    if (std::ranges::none_of(before.items(), [&](const Doc& gate) {
-          return gate["name"].as_string() == name;
-        })) {
+    if (std::ranges::none_of(before.items(),
+                             [&](const Doc& gate) { return gate["name"].as_string() == name; })) {
       errors.forbidden(at.index(i).child("name"),
                        "only deletion is allowed, but found new scheduling gate '" + name + "'");
     }
@@ -214,8 +212,8 @@ void validate_pod_annotation_update(const Doc& object, const Doc& old, FieldErro
       errors.forbidden(at.key(annotation.key), "may not add mirror pod annotation");
     }
   }
-  validate_pod_annotations(
-      {.spec = object["spec"], .metadata = object["metadata"], .is_pod = true}, at, errors);
+  validate_pod_annotations({.spec = object["spec"], .metadata = object["metadata"], .is_pod = true},
+                           at, errors);
 }
 
 void validate_pod_update(const Doc& object, const Doc& old, FieldErrors& errors) {
@@ -269,9 +267,8 @@ void validate_ephemeral_containers(const Doc& object, const Doc& old, FieldError
   const Path at("spec.ephemeralContainers");
   for (const Doc& before : old["spec"]["ephemeralContainers"].items()) {
     const std::string& name = before["name"].as_string();
-    const auto found = std::ranges::find_if(now.items(), [&](const Doc& container) {
-      return container["name"].as_string() == name;
-    });
+    const auto found = std::ranges::find_if(
+        now.items(), [&](const Doc& container) { return container["name"].as_string() == name; });
     if (found == now.items().end()) {
       errors.forbidden(at, "existing ephemeral containers \"" + name + "\" may not be removed");
     } else if (*found != before &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which changes of a stored pod are allowed, through each of its doors. `object` and `old` are whole
-// pods; metadata rules that every kind shares are checked elsewhere.
+// Which changes of a stored pod are allowed, through each of its doors. `object` and `old` are
+// whole pods; metadata rules that every kind shares are checked elsewhere.
 #pragma once
 
 #include "apiserver/object/field_errors.h"

@@ -33,23 +33,25 @@ TEST(PodUpdate, MainResource) {
   expect_edits(
       bench, pod(),
       {{"image", {"spec/containers/0/image=reg.example/a:2"}},
-       {"no image", {R"(spec/containers/0/image="")"},
+       {"no image",
+        {R"(spec/containers/0/image="")"},
         "Required spec.containers[0].image, Required spec.containers[0].image"},
        {"node", {"spec/nodeName=n"}, "Forbidden spec"},
        {"scheduler", {"spec/schedulerName=x"}, "Forbidden spec"},
        {"selector", {R"(spec/nodeSelector={"a": "b"})"}, "Forbidden spec"},
        {"grace", {"spec/terminationGracePeriodSeconds=5"}, "Forbidden spec"},
-       {"resources", {R"(spec/containers/0/resources={"limits": {"cpu": "1"}})"},
-        "Forbidden spec"},
+       {"resources", {R"(spec/containers/0/resources={"limits": {"cpu": "1"}})"}, "Forbidden spec"},
        {"one more container",
-        {R"(spec/containers/1={"name": "d", "image": "x:1"})"}, "Forbidden spec.containers"},
+        {R"(spec/containers/1={"name": "d", "image": "x:1"})"},
+        "Forbidden spec.containers"},
        {"deadline sooner", {"spec/activeDeadlineSeconds=50"}},
        {"deadline later", {"spec/activeDeadlineSeconds=101"}, "Invalid spec.activeDeadlineSeconds"},
        {"no deadline", {"spec/activeDeadlineSeconds"}, "Invalid spec.activeDeadlineSeconds"},
        {"one more toleration", {R"(spec/tolerations/1={"key": "z", "operator": "Exists"})"}},
        {"toleration for less long", {"spec/tolerations/0/tolerationSeconds=5"}},
        {"another toleration", {"spec/tolerations/0/key=z"}, "Forbidden spec.tolerations"},
-       {"new gate", {R"(spec/schedulingGates=[{"name": "g"}])"},
+       {"new gate",
+        {R"(spec/schedulingGates=[{"name": "g"}])"},
         "Forbidden spec.schedulingGates[0].name"}});
 }
 
@@ -64,33 +66,34 @@ TEST(PodUpdate, ZeroAndAbsentAreOne) {
 TEST(PodUpdate, GatedPodsMayBeNarrowed) {
   WorkloadBench bench;
   const std::string terms =
-      "spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms=";
-  expect_edits(
-      bench, gated(),
-      {{"one more label", {R"(spec/nodeSelector={"a": "b", "c": "d"})"}},
-       {"another label", {R"(spec/nodeSelector={"a": "c"})"}, "Invalid spec.nodeSelector"},
-       {"fewer labels", {"spec/nodeSelector"}, "Invalid spec.nodeSelector"},
-       {"a gate less", {R"(spec/schedulingGates=[{"name": "g2"}])"}},
-       {"node", {"spec/nodeName=n"}, "Forbidden spec"},
-       {"affinity where there was none",
-        {terms + R"([{"matchExpressions": [{"key": "a", "operator": "Exists"}]}])"}}});
+      "spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/"
+      "nodeSelectorTerms=";
+  expect_edits(bench, gated(),
+               {{"one more label", {R"(spec/nodeSelector={"a": "b", "c": "d"})"}},
+                {"another label", {R"(spec/nodeSelector={"a": "c"})"}, "Invalid spec.nodeSelector"},
+                {"fewer labels", {"spec/nodeSelector"}, "Invalid spec.nodeSelector"},
+                {"a gate less", {R"(spec/schedulingGates=[{"name": "g2"}])"}},
+                {"node", {"spec/nodeName=n"}, "Forbidden spec"},
+                {"affinity where there was none",
+                 {terms + R"([{"matchExpressions": [{"key": "a", "operator": "Exists"}]}])"}}});
   Doc with_terms = with(gated(), {terms + R"([{"matchExpressions": [
-      {"key": "a", "operator": "Exists"}]}])", "metadata/name=q"});
+      {"key": "a", "operator": "Exists"}]}])",
+                                  "metadata/name=q"});
   const std::string at =
       "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
       ".nodeSelectorTerms";
   const std::string replaced = "Invalid " + at + "[0]";
   const std::string added = "Invalid " + at;
-  expect_edits(bench, with_terms,
-               {{"one more rule",
-                 {terms + R"([{"matchExpressions": [{"key": "a", "operator": "Exists"},
+  expect_edits(
+      bench, with_terms,
+      {{"one more rule", {terms + R"([{"matchExpressions": [{"key": "a", "operator": "Exists"},
                      {"key": "b", "operator": "Exists"}]}])"}},
-                {"another rule",
-                 {terms + R"([{"matchExpressions": [{"key": "b", "operator": "Exists"}]}])"},
-                 replaced},
-                {"one more term",
-                 {terms + R"([{"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {}])"},
-                 added}});
+       {"another rule",
+        {terms + R"([{"matchExpressions": [{"key": "b", "operator": "Exists"}]}])"},
+        replaced},
+       {"one more term",
+        {terms + R"([{"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {}])"},
+        added}});
 }
 
 TEST(PodUpdate, GenerationFollowsTheSpec) {
@@ -105,8 +108,11 @@ TEST(PodUpdate, GenerationFollowsTheSpec) {
 TEST(PodUpdate, EphemeralContainers) {
   WorkloadBench bench;
   const Doc made = bench.create(pod()).value();
-  const auto added = bench.edit(made, {R"(spec/ephemeralContainers=[{"name": "dbg",
-      "image": "busybox:1"}])", "spec/schedulerName=ignored"}, "ephemeralcontainers");
+  const auto added = bench.edit(made,
+                                {R"(spec/ephemeralContainers=[{"name": "dbg",
+      "image": "busybox:1"}])",
+                                 "spec/schedulerName=ignored"},
+                                "ephemeralcontainers");
   ASSERT_EQ(refusal(added), "");
   EXPECT_EQ((*added)["spec"]["schedulerName"], Doc("default-scheduler"));
   EXPECT_EQ(generation_of(*added), 2);
@@ -132,8 +138,7 @@ TEST(PodResize, CpuAndMemoryAlone) {
   const std::string at = "spec/containers/0/resources";
   expect_edits(
       bench, sized(),
-      {{"more of both",
-        {at + R"(={"limits": {"cpu": "2", "memory": "2Gi", "nvidia.com/gpu": "1"},
+      {{"more of both", {at + R"(={"limits": {"cpu": "2", "memory": "2Gi", "nvidia.com/gpu": "1"},
              "requests": {"cpu": "2", "memory": "2Gi", "nvidia.com/gpu": "1"}})"}},
        {"more GPUs",
         {at + R"(={"limits": {"cpu": "1", "memory": "1Gi",
@@ -141,7 +146,8 @@ TEST(PodResize, CpuAndMemoryAlone) {
              "nvidia.com/gpu": "2"}})"},
         "Forbidden spec"},
        {"another class", {at + "/requests/cpu=500m"}, "Invalid spec"},
-       {"no requests", {at + R"(={"limits": {"cpu": "1", "memory": "1Gi"}})"},
+       {"no requests",
+        {at + R"(={"limits": {"cpu": "1", "memory": "1Gi"}})"},
         "Forbidden spec.containers[0].resources.requests, "
         "Forbidden spec.containers[0].resources.limits, Forbidden spec"},
        {"another name", {"spec/containers/0/name=d"}, "Forbidden spec.containers[0].name"}},
@@ -151,8 +157,10 @@ TEST(PodResize, CpuAndMemoryAlone) {
 TEST(PodResize, LeavesTheRestAlone) {
   WorkloadBench bench;
   const Doc made = bench.create(sized()).value();
-  const auto resized = bench.edit(made, {"spec/schedulerName=x", "spec/containers/0/image=x:9",
-                                         R"(metadata/labels={"a": "b"})"}, "resize");
+  const auto resized = bench.edit(
+      made,
+      {"spec/schedulerName=x", "spec/containers/0/image=x:9", R"(metadata/labels={"a": "b"})"},
+      "resize");
   ASSERT_EQ(refusal(resized), "");
   EXPECT_EQ((*resized)["spec"], made["spec"]);
   EXPECT_FALSE(meta(*resized).has("labels"));

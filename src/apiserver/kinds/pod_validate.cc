@@ -127,9 +127,8 @@ void check_dns_config(const PodSpecView& view, const Spot& at, FieldErrors& erro
     chars += search.as_string().size();
   }
   if (chars > kMaxSearchChars) {
-    errors.invalid(
-        searches_spot, searches,
-        "must not have more than 2048 characters (including spaces) in the search list");
+    errors.invalid(searches_spot, searches,
+                   "must not have more than 2048 characters (including spaces) in the search list");
   }
   for (std::size_t i = 0; i < searches.size(); ++i) {
     check_search(searches.items()[i].as_string(), searches_spot.index(i), errors);
@@ -200,8 +199,8 @@ void check_env_files(const PodSpecView& view, const Spot& at, FieldErrors& error
       }
       const Doc& name = (*ref)["volumeName"];
       const auto& volumes = view.spec["volumes"].items();
-      const auto found = std::ranges::find_if(
-          volumes, [&](const Doc& volume) { return volume["name"] == name; });
+      const auto found =
+          std::ranges::find_if(volumes, [&](const Doc& volume) { return volume["name"] == name; });
       const Spot variable = env.index(i);
       if (found == volumes.end()) {
         errors.not_found(variable.child("valueFrom.fileKeyRef.volumeName"), shown(name));
@@ -258,9 +257,10 @@ void check_placement(const PodSpecView& view, const Spot& at, FieldErrors& error
 
 void check_rest(const PodSpecView& view, const Spot& at, FieldErrors& errors) {
   const Doc& spec = view.spec;
-  check_names(view, {{"serviceAccountName", check_dns1123_subdomain},
-                     {"nodeName", check_dns1123_subdomain}},
-              at, errors);
+  check_names(
+      view,
+      {{"serviceAccountName", check_dns1123_subdomain}, {"nodeName", check_dns1123_subdomain}}, at,
+      errors);
   if (const Doc& deadline = spec["activeDeadlineSeconds"];
       !deadline.is_null() && (deadline.as_int() < 1 || deadline.as_int() > kMaxInt32)) {
     errors.invalid(at.child("activeDeadlineSeconds"), deadline,
@@ -335,8 +335,8 @@ void validate_pod_spec(const PodSpecView& view, const Spot& at, FieldErrors& err
   validate_containers(view, volumes, at, errors);
   validate_pod_level_resources(view, at.child("resources"), errors);
   check_host_network(view, at, errors);
-  require_one_of(spec["restartPolicy"], {"Always", "OnFailure", "Never"},
-                 at.child("restartPolicy"), errors);
+  require_one_of(spec["restartPolicy"], {"Always", "OnFailure", "Never"}, at.child("restartPolicy"),
+                 errors);
   require_one_of(spec["dnsPolicy"], {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"},
                  at.child("dnsPolicy"), errors);
   check_placement(view, at, errors);

@@ -141,6 +141,11 @@ void check_not_negative(const Doc& number, const Spot& at, FieldErrors& errors);
 // Printable ASCII without "=".
 Problems check_relaxed_env_name(std::string_view text);
 
+// Paths of one volume that hide each other.
+void warn_about_overlaps(const Doc& volumes, std::vector<std::string>& warnings);
+void warn_about_address(const std::string& text, const Spot& at,
+                        std::vector<std::string>& warnings);
+
 // Calls visit(container, spot) for init, ordinary and ephemeral containers.
 template <class Visit>
 void visit_containers(const Doc& spec, const Spot& at, const Visit& visit) {

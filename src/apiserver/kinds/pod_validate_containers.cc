@@ -84,8 +84,7 @@ void check_resize_policy(const Doc& container, const std::string& pod_restart_po
   }
 }
 
-// Of init containers alone the policy may be absent while rules are refused.
-void check_restart_policy(const Doc& container, const Spot& at, FieldErrors& errors) {
+void check_restart_policy(const Doc& container, bool is_init, const Spot& at, FieldErrors& errors) {
   const Doc& policy = container["restartPolicy"];
   const auto& rules = container["restartPolicyRules"].items();
   if (policy.is_null()) {
@@ -94,6 +93,9 @@ void check_restart_policy(const Doc& container, const Spot& at, FieldErrors& err
     }
     errors.required(at.child("restartPolicy"),
                     "must specify restartPolicy when restart rules are used");
+    if (is_init) {
+      return;
+    }
   } else {
     check_one_of(policy, {"Always", "Never", "OnFailure"}, at.child("restartPolicy"), errors);
   }
@@ -177,7 +179,7 @@ void check_ordinary(const PodSpecView& view, const PodVolumes& volumes, const Sp
       errors.duplicate(spot.child("name"), shown(container["name"]));
     }
     validate_probes_and_lifecycle(view, container, spot, errors);
-    check_restart_policy(container, spot, errors);
+    check_restart_policy(container, false, spot, errors);
   }
   std::set<std::string> taken;
   for (std::size_t i = 0; i < containers.size(); ++i) {
@@ -222,7 +224,7 @@ void check_init(const PodSpecView& view, const PodVolumes& volumes, const Spot& 
     const Doc& container = containers[i];
     const Spot spot = at.index(i);
     check_common(view, container, volumes, spot, errors);
-    check_restart_policy(container, spot, errors);
+    check_restart_policy(container, true, spot, errors);
     if (names.has(container["name"].as_string())) {
       errors.duplicate(spot.child("name"), shown(container["name"]));
     } else if (!container["name"].as_string().empty()) {
@@ -236,20 +238,16 @@ void check_init(const PodSpecView& view, const PodVolumes& volumes, const Spot& 
   }
 }
 
-// What an ephemeral container may have; the rest makes no sense for a visitor.
-constexpr std::array<std::string_view, 17> kEphemeralMembers = {
-    "name",           "image",         "command",       "args",
-    "workingDir",     "envFrom",       "env",           "volumeMounts",
-    "volumeDevices",  "stdin",         "stdinOnce",     "tty",
-    "securityContext", "imagePullPolicy", "terminationMessagePath",
-    "terminationMessagePolicy", "targetContainerName"};
+// What makes no sense for a container that comes for a visit.
+constexpr std::array<std::string_view, 9> kNotForEphemeral = {
+    "ports",         "resources",      "resizePolicy", "restartPolicy", "restartPolicyRules",
+    "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"};
 
 void check_ephemeral_members(const Doc& container, const Spot& at, FieldErrors& errors) {
-  for (const Doc::Member& member : container.members()) {
-    const bool is_empty_struct = member.key == "resources" && member.value.empty();
-    if (!is_empty_struct && std::ranges::find(kEphemeralMembers, member.key) ==
-                                kEphemeralMembers.end()) {
-      errors.forbidden(at.child(member.key), "cannot be set for an Ephemeral Container");
+  for (const std::string_view key : kNotForEphemeral) {
+    const bool is_empty_struct = key == "resources" && container[key].empty();
+    if (container.has(key) && !is_empty_struct) {
+      errors.forbidden(at.child(key), "cannot be set for an Ephemeral Container");
     }
   }
   const Spot list = at.child("volumeMounts");

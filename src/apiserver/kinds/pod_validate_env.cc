@@ -35,8 +35,8 @@ constexpr std::array<PodField, 14> kPodFields = {{
 }};
 
 const std::initializer_list<std::string_view> kResourceFields = {
-    "limits.cpu",      "limits.ephemeral-storage",   "limits.memory",
-    "requests.cpu",    "requests.ephemeral-storage", "requests.memory"};
+    "limits.cpu",   "limits.ephemeral-storage",   "limits.memory",
+    "requests.cpu", "requests.ephemeral-storage", "requests.memory"};
 
 bool is_hugepage_field(std::string_view field) {
   return field.starts_with("limits.hugepages-") || field.starts_with("requests.hugepages-");
@@ -71,9 +71,9 @@ void check_subscript(std::string_view path, std::string_view subscript, const Do
   } else if (path == "metadata.labels") {
     add_problems(errors, at, Doc(subscript), check_qualified_name(subscript));
   } else {
-    errors.invalid(at.child("fieldPath"), field,
-                   "error converting fieldPath: field label does not support subscript: " +
-                       field.as_string());
+    errors.invalid(
+        at.child("fieldPath"), field,
+        "error converting fieldPath: field label does not support subscript: " + field.as_string());
   }
 }
 
@@ -137,17 +137,22 @@ void check_value_from(const Doc& variable, const Spot& at, FieldErrors& errors) 
     return;
   }
   std::size_t count = 0;
-  for (const Doc::Member& member : source.members()) {
+  for (const std::string_view kind :
+       {"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"}) {
+    const Doc* ref = source.find(kind);
+    if (ref == nullptr) {
+      continue;
+    }
     ++count;
-    const Spot spot = at.child(member.key);
-    if (member.key == "fieldRef") {
-      validate_field_ref(member.value, false, spot, errors);
-    } else if (member.key == "resourceFieldRef") {
-      validate_resource_field_ref(member.value, false, spot, errors);
-    } else if (member.key == "fileKeyRef") {
-      check_file_ref(member.value, spot, errors);
+    const Spot spot = at.child(kind);
+    if (kind == "fieldRef") {
+      validate_field_ref(*ref, false, spot, errors);
+    } else if (kind == "resourceFieldRef") {
+      validate_resource_field_ref(*ref, false, spot, errors);
+    } else if (kind == "fileKeyRef") {
+      check_file_ref(*ref, spot, errors);
     } else {
-      check_key_ref(member.value, spot, errors);
+      check_key_ref(*ref, spot, errors);
     }
   }
   if (count == 0) {
@@ -190,9 +195,9 @@ void validate_field_ref(const Doc& ref, bool is_volume, const Spot& at, FieldErr
     return;
   }
   if (ref["apiVersion"].as_string() != "v1") {
-    errors.invalid(at.child("fieldPath"), field,
-                   "error converting fieldPath: unsupported pod version: " +
-                       ref["apiVersion"].as_string());
+    errors.invalid(
+        at.child("fieldPath"), field,
+        "error converting fieldPath: unsupported pod version: " + ref["apiVersion"].as_string());
     return;
   }
   std::string_view path = field.as_string();

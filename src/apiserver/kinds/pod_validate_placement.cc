@@ -15,8 +15,7 @@ namespace {
 constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
 
-void check_node_expression(const Doc& rule, bool is_required, const Spot& at,
-                           FieldErrors& errors) {
+void check_node_expression(const Doc& rule, bool is_required, const Spot& at, FieldErrors& errors) {
   const Doc& op = rule["operator"];
   const auto& values = rule["values"].items();
   if (is_any_of(op.as_string(), {"In", "NotIn"})) {
@@ -124,8 +123,8 @@ bool has_text(const Doc& list, std::string_view text) {
                              [&](const Doc& item) { return item.as_string() == text; });
 }
 
-// matchLabelKeys and mismatchLabelKeys. The server has already merged the keys into the selector, so
-// a key that stands there twice was also written by hand; it reports that on the holder's index.
+// matchLabelKeys and mismatchLabelKeys. The server has already merged the keys into the selector,
+// so a key that stands there twice was also written by hand; it reports that on the holder's index.
 void check_match_keys(const Doc& holder, const Spot& at, FieldErrors& errors) {
   const Doc& match = holder["matchLabelKeys"];
   const Doc& mismatch = holder["mismatchLabelKeys"];
@@ -284,9 +283,8 @@ void validate_spread_constraints(const Doc& constraints, const Spot& at, FieldEr
         errors.invalid(spot.child("minDomains"), domains, "must be greater than zero");
       }
       if (action != "DoNotSchedule") {
-        errors.invalid(
-            spot.child("minDomains"), domains,
-            "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not " + action);
+        errors.invalid(spot.child("minDomains"), domains,
+                       "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not " + action);
       }
     }
     for (const std::string_view policy : {"nodeAffinityPolicy", "nodeTaintsPolicy"}) {

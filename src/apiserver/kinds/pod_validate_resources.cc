@@ -106,9 +106,8 @@ void check_against_limit(const std::string& name, const Doc& quantity, const Amo
 }
 
 bool names_claim(const PodSpecView& view, const std::string& name) {
-  return std::ranges::any_of(view.spec["resourceClaims"].items(), [&](const Doc& claim) {
-    return claim["name"].as_string() == name;
-  });
+  return std::ranges::any_of(view.spec["resourceClaims"].items(),
+                             [&](const Doc& claim) { return claim["name"].as_string() == name; });
 }
 
 // A claim is named once as a whole, or any number of times by different requests of it.
@@ -127,8 +126,7 @@ bool clashes(const std::vector<std::string>& seen, const std::string& name,
                              [&](const std::string& key) { return key.starts_with(name + "/"); });
 }
 
-void check_claims(const PodSpecView& view, const Doc& claims, const Spot& at,
-                  FieldErrors& errors) {
+void check_claims(const PodSpecView& view, const Doc& claims, const Spot& at, FieldErrors& errors) {
   std::vector<std::string> seen;
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const Doc& claim = claims.items()[i];

@@ -32,21 +32,24 @@ constexpr std::string_view kTwice =
     "Invalid spec.containers[0].resources.requests[nvidia.com/gpu]";
 
 TEST(PodResources, GpusAreWholeAndNotOvercommitted) {
-  expect({{"request below limit",
-           {resources(R"({"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "2"}})")},
-           "Invalid spec.containers[0].resources.requests"},
-          {"request above limit",
-           {resources(R"({"requests": {"nvidia.com/gpu": "3"}, "limits": {"nvidia.com/gpu": "2"}})")},
-           "Invalid spec.containers[0].resources.requests"},
-          {"request alone", {resources(R"({"requests": {"nvidia.com/gpu": "1"}})")},
-           "Required spec.containers[0].resources.limits"},
-          {"limit alone", {resources(R"({"limits": {"nvidia.com/gpu": "1"}})")}},
-          {"half", {resources(R"({"limits": {"nvidia.com/gpu": "0.5"}})")}, kTwice},
-          {"a thousand milli", {resources(R"({"limits": {"nvidia.com/gpu": "1000m"}})")}},
-          {"exponent", {resources(R"({"limits": {"nvidia.com/gpu": "1e0"}})")}},
-          {"negative", {resources(R"({"limits": {"nvidia.com/gpu": "-1"}})")}, kTwice},
-          {"beyond all counting",
-           {resources(R"({"limits": {"nvidia.com/gpu": "99999999999999999999"}})")}, kTwice}});
+  expect(
+      {{"request below limit",
+        {resources(R"({"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "2"}})")},
+        "Invalid spec.containers[0].resources.requests"},
+       {"request above limit",
+        {resources(R"({"requests": {"nvidia.com/gpu": "3"}, "limits": {"nvidia.com/gpu": "2"}})")},
+        "Invalid spec.containers[0].resources.requests"},
+       {"request alone",
+        {resources(R"({"requests": {"nvidia.com/gpu": "1"}})")},
+        "Required spec.containers[0].resources.limits"},
+       {"limit alone", {resources(R"({"limits": {"nvidia.com/gpu": "1"}})")}},
+       {"half", {resources(R"({"limits": {"nvidia.com/gpu": "0.5"}})")}, kTwice},
+       {"a thousand milli", {resources(R"({"limits": {"nvidia.com/gpu": "1000m"}})")}},
+       {"exponent", {resources(R"({"limits": {"nvidia.com/gpu": "1e0"}})")}},
+       {"negative", {resources(R"({"limits": {"nvidia.com/gpu": "-1"}})")}, kTwice},
+       {"beyond all counting",
+        {resources(R"({"limits": {"nvidia.com/gpu": "99999999999999999999"}})")},
+        kTwice}});
 }
 
 TEST(PodResources, Names) {
@@ -65,44 +68,52 @@ TEST(PodResources, Names) {
   const std::string prefixed = both("requests.nvidia.com/gpu", 1);
   const std::string slashes = both("nvidia.com//gpu", 2);
   const std::string blank = both("nvidia com/gpu", 2);
-  expect({{"no domain", {resources(R"({"limits": {"gpu": "1"}})")}, plain},
-          {"a quota's name", {resources(R"({"limits": {"requests.nvidia.com/gpu": "1"}})")}, prefixed},
-          {"kubernetes.io is native", {resources(R"({"limits": {"kubernetes.io/gpu": "1"}})")}},
-          {"two slashes", {resources(R"({"limits": {"nvidia.com//gpu": "1"}})")}, slashes},
-          {"a blank", {resources(R"({"limits": {"nvidia com/gpu": "1"}})")}, blank}});
+  expect(
+      {{"no domain", {resources(R"({"limits": {"gpu": "1"}})")}, plain},
+       {"a quota's name", {resources(R"({"limits": {"requests.nvidia.com/gpu": "1"}})")}, prefixed},
+       {"kubernetes.io is native", {resources(R"({"limits": {"kubernetes.io/gpu": "1"}})")}},
+       {"two slashes", {resources(R"({"limits": {"nvidia.com//gpu": "1"}})")}, slashes},
+       {"a blank", {resources(R"({"limits": {"nvidia com/gpu": "1"}})")}, blank}});
 }
 
 TEST(PodResources, CpuMemoryAndPages) {
-  expect({{"request above limit",
-           {resources(R"({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})")},
-           "Invalid spec.containers[0].resources.requests"},
-          {"negative", {resources(R"({"requests": {"cpu": "-1"}})")},
-           "Invalid spec.containers[0].resources.requests[cpu]"},
-          {"pages alone", {resources(R"({"limits": {"hugepages-2Mi": "2Mi"}})")},
-           "Forbidden spec.containers[0].resources"},
-          {"half a page",
-           {resources(R"({"limits": {"hugepages-2Mi": "3Mi", "cpu": "1"}})")},
-           "Invalid spec.containers[0].resources.limits[hugepages-2Mi], "
-           "Invalid spec.containers[0].resources.requests[hugepages-2Mi]"},
-          {"of the pod", {R"(spec/resources={"limits": {"nvidia.com/gpu": "1"}})"},
-           "NotSupported spec.resources.limits[nvidia.com/gpu]"},
-          {"more in containers than in the pod",
-           {R"(spec/resources={"requests": {"cpu": "1"}, "limits": {"cpu": "1"}})",
-            resources(R"({"limits": {"cpu": "2"}})")},
-           "Invalid spec.resources.requests[cpu], Invalid spec.resources.containers[0][cpu].limits"}});
+  expect(
+      {{"request above limit",
+        {resources(R"({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}})")},
+        "Invalid spec.containers[0].resources.requests"},
+       {"negative",
+        {resources(R"({"requests": {"cpu": "-1"}})")},
+        "Invalid spec.containers[0].resources.requests[cpu]"},
+       {"pages alone",
+        {resources(R"({"limits": {"hugepages-2Mi": "2Mi"}})")},
+        "Forbidden spec.containers[0].resources"},
+       {"half a page",
+        {resources(R"({"limits": {"hugepages-2Mi": "3Mi", "cpu": "1"}})")},
+        "Invalid spec.containers[0].resources.limits[hugepages-2Mi], "
+        "Invalid spec.containers[0].resources.requests[hugepages-2Mi]"},
+       {"of the pod",
+        {R"(spec/resources={"limits": {"nvidia.com/gpu": "1"}})"},
+        "NotSupported spec.resources.limits[nvidia.com/gpu]"},
+       {"more in containers than in the pod",
+        {R"(spec/resources={"requests": {"cpu": "1"}, "limits": {"cpu": "1"}})",
+         resources(R"({"limits": {"cpu": "2"}})")},
+        "Invalid spec.resources.requests[cpu], Invalid spec.resources.containers[0][cpu].limits"}});
 }
 
 TEST(PodResources, Claims) {
   const std::string claims = R"(spec/resourceClaims=[{"name": "g", "resourceClaimName": "x"}])";
   expect({{"right", {claims, resources(R"({"claims": [{"name": "g"}]})")}},
-          {"unknown", {resources(R"({"claims": [{"name": "g"}]})")},
+          {"unknown",
+           {resources(R"({"claims": [{"name": "g"}]})")},
            "NotFound spec.containers[0].resources.claims[0]"},
-          {"twice", {claims, resources(R"({"claims": [{"name": "g"}, {"name": "g"}]})")},
+          {"twice",
+           {claims, resources(R"({"claims": [{"name": "g"}, {"name": "g"}]})")},
            "Duplicate spec.containers[0].resources.claims[1]"},
           {"whole and part",
            {claims, resources(R"({"claims": [{"name": "g", "request": "r"}, {"name": "g"}]})")},
            "Duplicate spec.containers[0].resources.claims[1]"},
-          {"neither name", {R"(spec/resourceClaims=[{"name": "g"}])"},
+          {"neither name",
+           {R"(spec/resourceClaims=[{"name": "g"}])"},
            "Invalid spec.resourceClaims[0]"},
           {"both names",
            {R"(spec/resourceClaims=[{"name": "g", "resourceClaimName": "x",
@@ -121,9 +132,11 @@ TEST(PodContainers, NamesAndImages) {
            {R"(spec/containers=[{"name": "c", "image": "i"}, {"name": "c", "image": "i"}])"},
            "Duplicate spec.containers[1].name"},
           {"bad name", {R"(spec/containers/0/name="C_")"}, "Invalid spec.containers[0].name"},
-          {"blank around the image", {R"(spec/containers/0/image=" i")"},
+          {"blank around the image",
+           {R"(spec/containers/0/image=" i")"},
            "Invalid spec.containers[0].image"},
-          {"privileged", {R"(spec/containers/0/securityContext={"privileged": true})"},
+          {"privileged",
+           {R"(spec/containers/0/securityContext={"privileged": true})"},
            "Forbidden spec.containers[0].securityContext.privileged"}});
 }
 
@@ -170,7 +183,8 @@ TEST(PodContainers, InitAndSidecar) {
           {"probe of a sidecar",
            {R"(spec/initContainers=[{"name": "i", "image": "i", "restartPolicy": "Always",
                "livenessProbe": {"tcpSocket": {"port": 1}}}])"}},
-          {"name of another", {R"(spec/initContainers=[{"name": "c", "image": "i"}])"},
+          {"name of another",
+           {R"(spec/initContainers=[{"name": "c", "image": "i"}])"},
            "Duplicate spec.initContainers[0].name"},
           {"ephemeral ones come later",
            {R"(spec/ephemeralContainers=[{"name": "e", "image": "i"}])"},
@@ -178,17 +192,21 @@ TEST(PodContainers, InitAndSidecar) {
 }
 
 TEST(PodVolumes, Sources) {
-  expect({{"one name for two", {R"(spec/volumes=[{"name": "v"}, {"name": "v"}])"},
+  expect({{"one name for two",
+           {R"(spec/volumes=[{"name": "v"}, {"name": "v"}])"},
            "Duplicate spec.volumes[1].name"},
           {"two sources",
            {R"(spec/volumes=[{"name": "v", "emptyDir": {}, "secret": {"secretName": "x"}}])"},
            "Forbidden spec.volumes[0].secret"},
-          {"nothing named", {R"(spec/volumes=[{"name": "v", "persistentVolumeClaim": {}}])"},
+          {"nothing named",
+           {R"(spec/volumes=[{"name": "v", "persistentVolumeClaim": {}}])"},
            "Required spec.volumes[0].persistentVolumeClaim.claimName"},
-          {"mode", {R"(spec/volumes=[{"name": "v", "configMap": {"name": "x",
+          {"mode",
+           {R"(spec/volumes=[{"name": "v", "configMap": {"name": "x",
                "defaultMode": 1000}}])"},
            "Invalid spec.volumes[0].configMap.defaultMode"},
-          {"steps back", {R"(spec/volumes=[{"name": "v", "hostPath": {"path": "/a/../b"}}])"},
+          {"steps back",
+           {R"(spec/volumes=[{"name": "v", "hostPath": {"path": "/a/../b"}}])"},
            "Invalid spec.volumes[0].hostPath.path"},
           {"the server's odd path",
            {R"(spec/volumes=[{"name": "v", "emptyDir": {}, "downwardAPI": {}}])"},
@@ -206,7 +224,8 @@ TEST(PodVolumes, Sources) {
 
 TEST(PodVolumes, Mounts) {
   const std::string volumes = R"(spec/volumes=[{"name": "v"}])";
-  expect({{"unknown", {R"(spec/containers/0/volumeMounts=[{"name": "v", "mountPath": "/v"}])"},
+  expect({{"unknown",
+           {R"(spec/containers/0/volumeMounts=[{"name": "v", "mountPath": "/v"}])"},
            "NotFound spec.containers[0].volumeMounts[0].name"},
           {"one place for two",
            {volumes, R"(spec/containers/0/volumeMounts=[{"name": "v", "mountPath": "/v"},
@@ -227,7 +246,8 @@ TEST(PodPlacement, NodeAffinity) {
       ".nodeSelectorTerms";
   const auto required = [](std::string_view list) {
     return "spec/affinity={\"nodeAffinity\": {\"requiredDuringSchedulingIgnoredDuringExecution\": "
-           "{\"nodeSelectorTerms\": " + std::string(list) + "}}}";
+           "{\"nodeSelectorTerms\": " +
+           std::string(list) + "}}}";
   };
   const std::string values = terms + "[0].matchExpressions[0].values";
   const std::vector<std::string> causes = {
@@ -238,45 +258,55 @@ TEST(PodPlacement, NodeAffinity) {
   expect({{"no term", {required("[]")}, causes[0]},
           {"an empty term", {required("[{}]")}},
           {"In without values",
-           {required(R"([{"matchExpressions": [{"key": "a", "operator": "In"}]}])")}, causes[1]},
+           {required(R"([{"matchExpressions": [{"key": "a", "operator": "In"}]}])")},
+           causes[1]},
           {"Exists with values",
            {required(R"([{"matchExpressions": [{"key": "a", "operator": "Exists",
-               "values": ["x"]}]}])")}, causes[2]},
+               "values": ["x"]}]}])")},
+           causes[2]},
           {"Gt with two",
            {required(R"([{"matchExpressions": [{"key": "a", "operator": "Gt",
-               "values": ["1", "2"]}]}])")}, causes[1]},
-          {"Gt with no number",
-           {required(R"([{"matchExpressions": [{"key": "a", "operator": "Gt",
+               "values": ["1", "2"]}]}])")},
+           causes[1]},
+          {"Gt with no number", {required(R"([{"matchExpressions": [{"key": "a", "operator": "Gt",
                "values": ["x"]}]}])")}},
           {"Like",
            {required(R"([{"matchExpressions": [{"key": "a", "operator": "Like",
-               "values": ["x"]}]}])")}, causes[3]},
+               "values": ["x"]}]}])")},
+           causes[3]},
           {"fields",
            {required(R"([{"matchFields": [{"key": "spec.x", "operator": "In",
-               "values": ["a", "b"]}]}])")}, causes[4]}});
+               "values": ["a", "b"]}]}])")},
+           causes[4]}});
 }
 
 TEST(PodPlacement, PodAffinity) {
-  const std::string at = "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]";
+  const std::string at =
+      "spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0]";
   const auto required = [](std::string_view term) {
-    return "spec/affinity={\"podAffinity\": {\"requiredDuringSchedulingIgnoredDuringExecution\": ["
-           + std::string(term) + "]}}";
+    return "spec/affinity={\"podAffinity\": {\"requiredDuringSchedulingIgnoredDuringExecution\": "
+           "[" +
+           std::string(term) + "]}}";
   };
-  const std::vector<std::string> causes = {
-      "Required " + at + ".topologyKey, Invalid " + at + ".topologyKey, Invalid " + at +
-          ".topologyKey",
-      "Forbidden " + at + ".matchLabelKeys", "Invalid " + at + "[0]",
-      "Invalid " + at + ".matchLabelKeys[0]"};
-  expect({{"no topology", {required(R"({"labelSelector": {"matchLabels": {"a": "b"}}})")}, causes[0]},
-          {"keys without selector", {required(R"({"topologyKey": "z", "matchLabelKeys": ["a"]})")},
-           causes[1]},
-          {"key written twice",
-           {R"(metadata/labels={"app": "x"})",
-            required(R"({"topologyKey": "z", "labelSelector": {"matchLabels": {"app": "x"}},
-                "matchLabelKeys": ["app"]})")}, causes[2]},
-          {"key both ways",
-           {required(R"({"topologyKey": "z", "labelSelector": {}, "matchLabelKeys": ["a"],
-                "mismatchLabelKeys": ["a"]})")}, causes[3]}});
+  const std::vector<std::string> causes = {"Required " + at + ".topologyKey, Invalid " + at +
+                                               ".topologyKey, Invalid " + at + ".topologyKey",
+                                           "Forbidden " + at + ".matchLabelKeys",
+                                           "Invalid " + at + "[0]",
+                                           "Invalid " + at + ".matchLabelKeys[0]"};
+  expect(
+      {{"no topology", {required(R"({"labelSelector": {"matchLabels": {"a": "b"}}})")}, causes[0]},
+       {"keys without selector",
+        {required(R"({"topologyKey": "z", "matchLabelKeys": ["a"]})")},
+        causes[1]},
+       {"key written twice",
+        {R"(metadata/labels={"app": "x"})",
+         required(R"({"topologyKey": "z", "labelSelector": {"matchLabels": {"app": "x"}},
+                "matchLabelKeys": ["app"]})")},
+        causes[2]},
+       {"key both ways",
+        {required(R"({"topologyKey": "z", "labelSelector": {}, "matchLabelKeys": ["a"],
+                "mismatchLabelKeys": ["a"]})")},
+        causes[3]}});
 }
 
 TEST(PodPlacement, Tolerations) {
@@ -287,7 +317,8 @@ TEST(PodPlacement, Tolerations) {
            "Invalid spec.tolerations[0].operator, Invalid spec.tolerations[1].operator, "
            "NotSupported spec.tolerations[2].operator, NotSupported spec.tolerations[3].effect, "
            "Invalid spec.tolerations[4].effect"},
-          {"comparing is off", {R"(spec/tolerations=[{"key": "a", "operator": "Gt", "value": "1"}])"},
+          {"comparing is off",
+           {R"(spec/tolerations=[{"key": "a", "operator": "Gt", "value": "1"}])"},
            "NotSupported spec.tolerations[0].operator"}});
 }
 
@@ -300,20 +331,25 @@ TEST(PodPlacement, SpreadConstraints) {
       "NotSupported " + at + ".nodeTaintsPolicy"};
   expect({{"every fault",
            {R"(spec/topologySpreadConstraints=[{"maxSkew": 0, "topologyKey": "",
-               "whenUnsatisfiable": "Maybe"}])"}, causes[0]},
+               "whenUnsatisfiable": "Maybe"}])"},
+           causes[0]},
           {"two of a kind",
            {R"(spec/topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "z",
                "whenUnsatisfiable": "ScheduleAnyway", "minDomains": 2}, {"maxSkew": 1,
-               "topologyKey": "z", "whenUnsatisfiable": "ScheduleAnyway"}])"}, causes[1]},
+               "topologyKey": "z", "whenUnsatisfiable": "ScheduleAnyway"}])"},
+           causes[1]},
           {"policy",
            {R"(spec/topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "z",
-               "whenUnsatisfiable": "DoNotSchedule", "nodeTaintsPolicy": "X"}])"}, causes[2]}});
+               "whenUnsatisfiable": "DoNotSchedule", "nodeTaintsPolicy": "X"}])"},
+           causes[2]}});
 }
 
 TEST(PodPlacement, GatesAndSelectors) {
-  expect({{"gate twice", {R"(spec/schedulingGates=[{"name": "a"}, {"name": "a"}])"},
+  expect({{"gate twice",
+           {R"(spec/schedulingGates=[{"name": "a"}, {"name": "a"}])"},
            "Duplicate spec.schedulingGates[1]"},
-          {"gate and node", {R"(spec/schedulingGates=[{"name": "a"}])", "spec/nodeName=n"},
+          {"gate and node",
+           {R"(spec/schedulingGates=[{"name": "a"}])", "spec/nodeName=n"},
            "Forbidden spec.nodeName"},
           {"selector", {R"(spec/nodeSelector={"a b": "c"})"}, "Invalid spec.nodeSelector"}});
 }
@@ -325,14 +361,17 @@ TEST(PodSpec, Words) {
           {"deadline", {"spec/activeDeadlineSeconds=0"}, "Invalid spec.activeDeadlineSeconds"},
           {"account", {"spec/serviceAccountName=A_"}, "Invalid spec.serviceAccountName"},
           {"any scheduler", {R"(spec/schedulerName="x y!")"}},
-          {"group", {R"(spec/securityContext={"fsGroup": -1})"},
+          {"group",
+           {R"(spec/securityContext={"fsGroup": -1})"},
            "Invalid spec.securityContext.fsGroup"},
-          {"seccomp", {R"(spec/securityContext={"seccompProfile": {"type": "Localhost"}})"},
+          {"seccomp",
+           {R"(spec/securityContext={"seccompProfile": {"type": "Localhost"}})"},
            "Required spec.securityContext.seccompProfile.localhostProfile"},
-          {"windows", {R"(spec/os={"name": "windows"})",
-                       R"(spec/securityContext={"runAsUser": 1})"},
+          {"windows",
+           {R"(spec/os={"name": "windows"})", R"(spec/securityContext={"runAsUser": 1})"},
            "Forbidden spec.securityContext.runAsUser"},
-          {"cost", {R"(metadata/annotations={"controller.kubernetes.io/pod-deletion-cost": "+1"})"},
+          {"cost",
+           {R"(metadata/annotations={"controller.kubernetes.io/pod-deletion-cost": "+1"})"},
            "Invalid metadata.annotations[controller.kubernetes.io/pod-deletion-cost]"}});
 }
 
@@ -353,6 +392,13 @@ TEST(PodSpec, Warnings) {
                 {"containerPort": 80}])"}),
             std::vector<std::string>{"spec.containers[0].ports[1]: duplicate port definition with "
                                      "spec.containers[0].ports[0]"});
+  EXPECT_EQ(warned("paths", {R"(spec/volumes=[{"name": "v", "configMap": {"name": "m", "items": [
+                {"key": "a", "path": "x"}, {"key": "b", "path": "x/y"}]}}])"}),
+            std::vector<std::string>{"volume \"v\" (ConfigMap \"m\"): overlapping paths: \"x/y\" "
+                                     "with \"x\""});
+  EXPECT_EQ(warned("address", {R"(spec/hostAliases=[{"ip": "FD00:0::1"}])"}),
+            std::vector<std::string>{"spec.hostAliases[0].ip: IPv6 address \"FD00:0::1\" should be "
+                                     "in RFC 5952 canonical format (\"fd00::1\")"});
   EXPECT_EQ(warned("old", {R"(spec/nodeSelector={"beta.kubernetes.io/os": "linux"})"}).size(), 1U);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Volumes of a pod, and the mounts and devices of its containers that use them.
+// Volumes of a pod and their sources; the mounts that use them are in pod_validate_mounts.cc.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -76,10 +76,12 @@ void check_downward_file(const Doc& file, const Spot& at, FieldErrors& errors) {
   if (file.has("fieldRef")) {
     validate_field_ref(file["fieldRef"], true, at.child("fieldRef"), errors);
     if (file.has("resourceFieldRef")) {
-      errors.invalid(at, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously");
+      errors.invalid(at, "resource",
+                     "fieldRef and resourceFieldRef can not be specified simultaneously");
     }
   } else if (file.has("resourceFieldRef")) {
-    validate_resource_field_ref(file["resourceFieldRef"], true, at.child("resourceFieldRef"), errors);
+    validate_resource_field_ref(file["resourceFieldRef"], true, at.child("resourceFieldRef"),
+                                errors);
   } else {
     errors.required(at, "one of fieldRef and resourceFieldRef is required");
   }
@@ -193,7 +195,8 @@ void check_fc(const Doc& source, const Spot& at, FieldErrors& errors) {
   const bool has_names = !source["targetWWNs"].empty();
   const bool has_ids = !source["wwids"].empty();
   if (!has_names && !has_ids) {
-    errors.required(at.child("targetWWNs"), "must specify either targetWWNs or wwids, but not both");
+    errors.required(at.child("targetWWNs"),
+                    "must specify either targetWWNs or wwids, but not both");
   }
   if (has_names && has_ids) {
     errors.invalid(at.child("targetWWNs"), source["targetWWNs"],
@@ -213,7 +216,8 @@ void check_flocker(const Doc& source, const Spot& at, FieldErrors& errors) {
     errors.required(at, "one of datasetName and datasetUUID is required");
   }
   if (!name.empty() && has_uuid) {
-    errors.invalid(at, "resource", "datasetName and datasetUUID can not be specified simultaneously");
+    errors.invalid(at, "resource",
+                   "datasetName and datasetUUID can not be specified simultaneously");
   }
   if (name.find('/') != std::string::npos) {
     errors.invalid(at.child("datasetName"), name, "must not contain '/'");
@@ -373,7 +377,10 @@ const std::array<SourceKind, 30> kSources = {{
     plain("cinder"),
     {.name = "cephfs", .path = "cephfs", .refused = "cephFS"},
     plain("quobyte"),
-    {.name = "downwardAPI", .path = "downwardAPI", .refused = "downwarAPI", .check = check_downward},
+    {.name = "downwardAPI",
+     .path = "downwardAPI",
+     .refused = "downwarAPI",
+     .check = check_downward},
     plain("fc", check_fc),
     plain("flexVolume", check_flex),
     plain("configMap", check_config_map),
@@ -471,72 +478,6 @@ void check_foreign_claim(const PodSpecView& view, const Doc& volume, const Spot&
   }
 }
 
-bool is_claim(const Doc& volume) {
-  return volume.has("persistentVolumeClaim") || volume.has("ephemeral");
-}
-
-bool has_entry(const Doc& list, std::string_view key, const Doc& value) {
-  return std::ranges::any_of(list.items(),
-                             [&](const Doc& item) { return shown(item[key]) == shown(value); });
-}
-
-// Whether an earlier item has the same value of `key`.
-bool is_repeated(const Doc& list, std::size_t until, std::string_view key) {
-  const auto& items = list.items();
-  return std::any_of(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(until),
-                     [&](const Doc& item) { return item[key] == items[until][key]; });
-}
-
-void check_propagation(const Doc& container, const Doc& mount, const Spot& at,
-                       FieldErrors& errors) {
-  const Doc& mode = mount["mountPropagation"];
-  check_one_of(mode, {"Bidirectional", "HostToContainer", "None"}, at, errors);
-  if (mode.as_string() == "Bidirectional" &&
-      !container["securityContext"]["privileged"].as_bool()) {
-    errors.forbidden(at,
-                     "Bidirectional mount propagation is available only to privileged containers");
-  }
-}
-
-void check_recursive_read_only(const Doc& mount, const Spot& at, FieldErrors& errors) {
-  const Doc& mode = mount["recursiveReadOnly"];
-  check_one_of(mode, {"Disabled", "Enabled", "IfPossible"}, at, errors);
-  if (mode.is_null() || !is_any_of(mode.as_string(), {"Enabled", "IfPossible"})) {
-    return;
-  }
-  if (!mount["readOnly"].as_bool()) {
-    errors.forbidden(at, "may only be specified when readOnly is true");
-  }
-  if (mount.has("mountPropagation") && mount["mountPropagation"].as_string() != "None") {
-    errors.forbidden(at,
-                     "may only be specified when mountPropagation is None or not specified");
-  }
-}
-
-void check_mount(const Doc& container, const Doc& mount, const Spot& list, const Spot& spot,
-                 FieldErrors& errors) {
-  const Doc& devices = container["volumeDevices"];
-  if (has_entry(devices, "name", mount["name"])) {
-    errors.invalid(spot.child("name"), mount["name"], "must not already exist in volumeDevices");
-  }
-  if (has_entry(devices, "devicePath", mount["mountPath"])) {
-    errors.invalid(spot.child("mountPath"), mount["mountPath"],
-                   "must not already exist as a path in volumeDevices");
-  }
-  if (!mount["subPath"].as_string().empty()) {
-    check_descending_path(mount["subPath"], list.child("subPath"), errors);
-  }
-  if (!mount["subPathExpr"].as_string().empty()) {
-    if (!mount["subPath"].as_string().empty()) {
-      errors.invalid(spot.child("subPathExpr"), mount["subPathExpr"],
-                     "subPathExpr and subPath are mutually exclusive");
-    }
-    check_descending_path(mount["subPathExpr"], list.child("subPathExpr"), errors);
-  }
-  check_propagation(container, mount, list.child("mountPropagation"), errors);
-  check_recursive_read_only(mount, list.child("recursiveReadOnly"), errors);
-}
-
 }  // namespace
 
 const Doc* PodVolumes::find(std::string_view name) const {
@@ -568,62 +509,6 @@ PodVolumes validate_volumes(const PodSpecView& view, const Spot& at, FieldErrors
     check_foreign_claim(view, volume, spot, errors);
   }
   return volumes;
-}
-
-void validate_volume_mounts(const Doc& container, const PodVolumes& volumes, const Spot& at,
-                            FieldErrors& errors) {
-  const Doc& mounts = container["volumeMounts"];
-  for (std::size_t i = 0; i < mounts.size(); ++i) {
-    const Doc& mount = mounts.items()[i];
-    const Spot spot = at.index(i);
-    require_text(mount, "name", spot, errors);
-    if (volumes.find(mount["name"].as_string()) == nullptr) {
-      errors.not_found(spot.child("name"), shown(mount["name"]));
-    }
-    require_text(mount, "mountPath", spot, errors);
-    if (is_repeated(mounts, i, "mountPath")) {
-      errors.invalid(spot.child("mountPath"), shown(mount["mountPath"]), "must be unique");
-    }
-    check_mount(container, mount, at, spot, errors);
-  }
-}
-
-void validate_volume_devices(const Doc& container, const PodVolumes& volumes, const Spot& at,
-                             FieldErrors& errors) {
-  const Doc& devices = container["volumeDevices"];
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    const Doc& device = devices.items()[i];
-    const Spot spot = at.index(i);
-    const Doc* volume = volumes.find(device["name"].as_string());
-    require_text(device, "name", spot, errors);
-    if (is_repeated(devices, i, "name") && !device["name"].as_string().empty()) {
-      errors.invalid(spot.child("name"), device["name"], "must be unique");
-    }
-    if (volume == nullptr) {
-      errors.not_found(spot.child("name"), shown(device["name"]));
-    } else if (!is_claim(*volume)) {
-      errors.invalid(spot.child("name"), device["name"],
-                     "can only use volume source type of PersistentVolumeClaim or Ephemeral for "
-                     "block mode");
-    }
-    require_text(device, "devicePath", spot, errors);
-    if (is_repeated(devices, i, "devicePath")) {
-      errors.invalid(spot.child("devicePath"), shown(device["devicePath"]), "must be unique");
-    }
-    FieldErrors steps;
-    check_no_backsteps(device["devicePath"], at, steps);
-    if (!steps.empty()) {
-      errors.invalid(spot.child("devicePath"), device["devicePath"],
-                     "can not contain backsteps ('..')");
-    }
-    if (has_entry(container["volumeMounts"], "name", device["name"])) {
-      errors.invalid(spot.child("name"), device["name"], "must not already exist in volumeMounts");
-    }
-    if (has_entry(container["volumeMounts"], "mountPath", device["devicePath"])) {
-      errors.invalid(spot.child("devicePath"), device["devicePath"],
-                     "must not already exist as a path in volumeMounts");
-    }
-  }
 }
 
 }  // namespace jogak::api

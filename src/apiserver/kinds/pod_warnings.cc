@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a client hears about a pod or a template that is accepted but hardly meant as it stands.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -80,6 +83,7 @@ class Warner {
       }
     }
     warn_volumes(at.child("volumes"));
+    warn_about_overlaps(spec_["volumes"], warnings_);
     warn_repeats("hostAliases", "ip", at.child("hostAliases"));
     warn_repeats("imagePullSecrets", "name", at.child("imagePullSecrets"));
     warn_fraction(spec_["overhead"], at.child("overhead"));
@@ -96,6 +100,7 @@ class Warner {
     for (const std::string_view kind : {"podAffinity", "podAntiAffinity"}) {
       warn_pod_terms(spec_["affinity"][kind], affinity.child(kind));
     }
+    warn_addresses(at);
   }
 
  private:
@@ -176,8 +181,7 @@ class Warner {
     for (std::size_t i = 0; i < items.size(); ++i) {
       const std::string& value = items[i][key].as_string();
       if (!seen.insert(value).second) {
-        say(at.index(i).child(key),
-            "duplicate " + std::string(key) + " \"" + value + "\"");
+        say(at.index(i).child(key), "duplicate " + std::string(key) + " \"" + value + "\"");
       }
       if (value.empty() && list == "imagePullSecrets") {
         say(at.index(i).child(key), "invalid empty name \"\"");
@@ -244,8 +248,8 @@ class Warner {
       const std::string ref = "$(" + name + ")";
       const std::string& value = variables[i]["value"].as_string();
       if (variables[i].has("valueFrom") || value == ref || value.find(ref) == std::string::npos) {
-        say(at.index(i), "hides previous definition of \"" + name +
-                             "\", which may be dropped when using apply");
+        say(at.index(i),
+            "hides previous definition of \"" + name + "\", which may be dropped when using apply");
       }
     }
   }
@@ -302,6 +306,19 @@ class Warner {
     }
   }
 
+  void warn_addresses(const Spot& at) {
+    const Spot servers = at.child("dnsConfig.nameservers");
+    for (std::size_t i = 0; i < spec_["dnsConfig"]["nameservers"].size(); ++i) {
+      warn_about_address(spec_["dnsConfig"]["nameservers"].items()[i].as_string(), servers.index(i),
+                         warnings_);
+    }
+    const Spot aliases = at.child("hostAliases");
+    for (std::size_t i = 0; i < spec_["hostAliases"].size(); ++i) {
+      warn_about_address(spec_["hostAliases"].items()[i]["ip"].as_string(),
+                         aliases.index(i).child("ip"), warnings_);
+    }
+  }
+
   void warn_pod_terms(const Doc& affinity, const Spot& at) {
     const Spot required = at.child(kRequired);
     for (std::size_t i = 0; i < affinity[kRequired].size(); ++i) {
@@ -324,6 +341,21 @@ class Warner {
 };
 
 }  // namespace
+
+// IPv6 has many spellings of one address and one that is recommended.
+void warn_about_address(const std::string& text, const Spot& at,
+                        std::vector<std::string>& warnings) {
+  in6_addr address{};
+  if (text.find(':') == std::string::npos || inet_pton(AF_INET6, text.c_str(), &address) != 1) {
+    return;
+  }
+  std::array<char, INET6_ADDRSTRLEN> canonical{};
+  inet_ntop(AF_INET6, &address, canonical.data(), canonical.size());
+  if (text != canonical.data()) {
+    warnings.push_back(at.text() + ": IPv6 address \"" + text +
+                       "\" should be in RFC 5952 canonical format (\"" + canonical.data() + "\")");
+  }
+}
 
 void warn_about_pod_template(const Doc& pod_template, const Doc& old, const Path& at,
                              std::vector<std::string>& warnings) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Facts: pkg/quota/v1/evaluator/core of Kubernetes.
 #include "apiserver/object/quota_usage.h"
 
 #include <algorithm>
@@ -15,17 +17,27 @@ namespace {
 constexpr std::string_view kRequests = "requests.";
 constexpr std::string_view kDeviceClass = "deviceclass.resource.kubernetes.io/";
 constexpr std::string_view kClassMark = ".storageclass.storage.k8s.io/";
+constexpr std::string_view kResourceClaims = "resourceclaims.resource.k8s.io";
+constexpr std::string_view kDevicesMark = ".deviceclass.resource.k8s.io/devices";
+// Of a claim for all devices of a class nobody knows how many there are: the most it can get.
+constexpr std::int64_t kMostDevices = 32;
 constexpr std::string_view kStorageClassNote = "volume.beta.kubernetes.io/storage-class";
 
 // Tables that a quota may also name without "count/".
 constexpr std::array<std::string_view, 6> kPlainNames = {
-    "configmaps", "secrets", "replicationcontrollers", "resourcequotas", "services",
-    "persistentvolumeclaims"};
+    "configmaps",     "secrets",  "replicationcontrollers",
+    "resourcequotas", "services", "persistentvolumeclaims"};
 
-constexpr std::array<std::string_view, 10> kPodNames = {
-    "pods",         "cpu",           "memory",     "ephemeral-storage",
-    "requests.cpu", "requests.memory", "requests.ephemeral-storage",
-    "limits.cpu",   "limits.memory",   "limits.ephemeral-storage"};
+constexpr std::array<std::string_view, 10> kPodNames = {"pods",
+                                                        "cpu",
+                                                        "memory",
+                                                        "ephemeral-storage",
+                                                        "requests.cpu",
+                                                        "requests.memory",
+                                                        "requests.ephemeral-storage",
+                                                        "limits.cpu",
+                                                        "limits.memory",
+                                                        "limits.ephemeral-storage"};
 
 bool is_in(const auto& list, std::string_view name) {
   return std::ranges::find(list, name) != list.end();
@@ -121,15 +133,39 @@ ResourceList claim_usage(const Doc& claim) {
   return out;
 }
 
+std::int64_t devices_of(const Doc& request) {
+  const std::string& mode = request["allocationMode"].as_string();
+  return mode == "All" ? kMostDevices : mode == "ExactCount" ? request["count"].as_int() : 0;
+}
+
+std::string devices_name(const Doc& request) {
+  return std::string(request["deviceClassName"].as_string()).append(kDevicesMark);
+}
+
+// Devices by class; of alternatives the one that takes most.
+ResourceList device_usage(const Doc& claim) {
+  ResourceList out;
+  for (const Doc& request : claim.get("spec", "devices", "requests").items()) {
+    ResourceList one;
+    if (const Doc* exactly = request.find("exactly")) {
+      one[devices_name(*exactly)] = Amount::of(devices_of(*exactly));
+    }
+    for (const Doc& alternative : request["firstAvailable"].items()) {
+      raise_resources(one, {{devices_name(alternative), Amount::of(devices_of(alternative))}});
+    }
+    add_resources(out, one);
+  }
+  return out;
+}
+
 bool has_foreign_terms(const Doc& affinity) {
   const auto is_foreign = [](const Doc& term) {
     return !term["namespaces"].empty() || term.has("namespaceSelector");
   };
   return std::ranges::any_of(affinity["requiredDuringSchedulingIgnoredDuringExecution"].items(),
                              is_foreign) ||
-         std::ranges::any_of(
-             affinity["preferredDuringSchedulingIgnoredDuringExecution"].items(),
-             [&](const Doc& term) { return is_foreign(term["podAffinityTerm"]); });
+         std::ranges::any_of(affinity["preferredDuringSchedulingIgnoredDuringExecution"].items(),
+                             [&](const Doc& term) { return is_foreign(term["podAffinityTerm"]); });
 }
 
 bool has_value(const Doc& values, const std::string& text) {
@@ -197,6 +233,8 @@ ResourceList quota_usage(std::string_view table, const Doc& object, TimeUs now) 
     out = service_usage(object);
   } else if (table == "persistentvolumeclaims") {
     out = claim_usage(object);
+  } else if (table == kResourceClaims) {
+    out = device_usage(object);
   }
   out[std::string("count/").append(table)] = Amount::of(1);
   if (is_in(kPlainNames, table)) {
@@ -221,6 +259,9 @@ bool quota_tracks(std::string_view table, std::string_view name) {
       (name == "requests.storage" || name.find(kClassMark) != std::string_view::npos)) {
     return true;
   }
+  if (table == kResourceClaims && name.ends_with(kDevicesMark)) {
+    return true;
+  }
   return name == table && is_in(kPlainNames, table);
 }
 
@@ -242,8 +283,8 @@ std::string missing_requests(const Doc& pod, const ResourceList& names) {
     return "";
   }
   std::string out;
-  for (const std::string_view name : {"cpu", "limits.cpu", "limits.memory", "memory",
-                                      "requests.cpu", "requests.memory"}) {
+  for (const std::string_view name :
+       {"cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory"}) {
     if (names.find(name) == names.end()) {
       continue;
     }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Objects and what they cost, name by name.
 #include "apiserver/object/quota_usage.h"
 
 #include <gtest/gtest.h>
@@ -45,7 +47,9 @@ TEST(QuotaUsage, FinishedPodsOnlyCountAsObjects) {
 
 TEST(QuotaUsage, PodsThatShouldBeGoneAreFree) {
   Doc pod = gpu_pod();
-  pod.at("metadata").set("deletionTimestamp", format_time(kNow)).set("deletionGracePeriodSeconds", 30);
+  pod.at("metadata")
+      .set("deletionTimestamp", format_time(kNow))
+      .set("deletionGracePeriodSeconds", 30);
   EXPECT_NE(usage("pods", pod, kNow + 30 * kSecondInUs), "count/pods=1");
   EXPECT_EQ(usage("pods", pod, kNow + 31 * kSecondInUs), "count/pods=1");
 }
@@ -53,7 +57,9 @@ TEST(QuotaUsage, PodsThatShouldBeGoneAreFree) {
 TEST(QuotaUsage, ServicesByType) {
   Doc service = Doc::object();
   service.at("spec").set("type", "LoadBalancer");
-  service.at("spec", "ports").push(Doc::object().set("port", 80)).push(Doc::object().set("port", 81));
+  service.at("spec", "ports")
+      .push(Doc::object().set("port", 80))
+      .push(Doc::object().set("port", 81));
   EXPECT_EQ(usage("services", service),
             "count/services=1 services=1 services.loadbalancers=1 services.nodeports=2");
   service.at("spec").set("type", "ClusterIP");
@@ -70,6 +76,25 @@ TEST(QuotaUsage, ClaimsByClass) {
             "fast.storageclass.storage.k8s.io/persistentvolumeclaims=1 "
             "fast.storageclass.storage.k8s.io/requests.storage=1Gi persistentvolumeclaims=1 "
             "requests.storage=1Gi");
+}
+
+TEST(QuotaUsage, DevicesByClass) {
+  const auto request = [](std::string_view device_class, std::string_view mode, int count) {
+    return Doc::object()
+        .set("deviceClassName", device_class)
+        .set("allocationMode", mode)
+        .set("count", count);
+  };
+  Doc claim = Doc::object();
+  Doc exact = Doc::object();
+  exact.set("exactly", request("gpu", "ExactCount", 2));
+  Doc either = Doc::object();
+  either.at("firstAvailable").push(request("gpu", "ExactCount", 1));
+  either.at("firstAvailable").push(request("mig", "All", 0));
+  claim.at("spec", "devices", "requests").push(exact).push(either);
+  EXPECT_EQ(usage("resourceclaims.resource.k8s.io", claim),
+            "count/resourceclaims.resource.k8s.io=1 gpu.deviceclass.resource.k8s.io/devices=3 "
+            "mig.deviceclass.resource.k8s.io/devices=32");
 }
 
 TEST(QuotaUsage, AnythingElseByCount) {
@@ -113,8 +138,8 @@ TEST(QuotaCovers, PriorityClasses) {
 TEST(MissingRequests, NamesTheContainers) {
   Doc pod = gpu_pod();
   pod.at("spec", "containers").push(Doc::object().set("name", "b"));
-  const ResourceList names = {{"requests.cpu", Amount()}, {"limits.cpu", Amount()},
-                              {"pods", Amount()}};
+  const ResourceList names = {
+      {"requests.cpu", Amount()}, {"limits.cpu", Amount()}, {"pods", Amount()}};
   EXPECT_EQ(missing_requests(pod, names), "must specify limits.cpu for: b,c; requests.cpu for: b");
   pod.at("spec", "resources", "requests").set("cpu", "4");
   EXPECT_EQ(missing_requests(pod, names), "");

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Facts: pkg/apis/core/helper and component-helpers/resource of Kubernetes.
 #include "apiserver/object/resource_list.h"
 
 #include <algorithm>
@@ -59,15 +61,12 @@ bool is_quota_hugepages(std::string_view name) {
          (name.starts_with(kRequests) && is_hugepage_resource(name.substr(kRequests.size())));
 }
 
-bool is_sidecar(const Doc& container) {
-  return container["restartPolicy"].as_string() == "Always";
-}
+bool is_sidecar(const Doc& container) { return container["restartPolicy"].as_string() == "Always"; }
 
 const Doc& status_named(const Doc& statuses, const std::string& name) {
   static const Doc kNone;
-  const auto found = std::ranges::find_if(statuses.items(), [&](const Doc& status) {
-    return status["name"].as_string() == name;
-  });
+  const auto found = std::ranges::find_if(
+      statuses.items(), [&](const Doc& status) { return status["name"].as_string() == name; });
   return found == statuses.items().end() ? kNone : *found;
 }
 

@@ -39,7 +39,7 @@ void raise_resources(ResourceList& high, const ResourceList& other);
 struct PodSumOptions {
   bool with_pod_level = true;  // spec.resources replaces the sum of the containers
   bool with_overhead = true;
-  bool with_status = false;    // what runs already counts when it is more than the spec asks
+  bool with_status = false;  // what runs already counts when it is more than the spec asks
 };
 // What the pod takes: containers together, or the largest init container where that is more;
 // sidecars count through. `pod` is {spec, status}.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Names of resources, and pods whose sums can be done in the head.
 #include "apiserver/object/resource_list.h"
 
 #include <gtest/gtest.h>
