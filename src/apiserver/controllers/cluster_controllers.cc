@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apiserver/controllers/node_controllers.h"
 #include "apiserver/controllers/object_controllers.h"
+#include "apiserver/controllers/policy_controllers.h"
 
 namespace jogak::controllers {
 
@@ -12,6 +13,8 @@ std::vector<std::unique_ptr<Controller>> cluster_controllers(const ControllerCon
   all.push_back(namespace_controller(context));
   all.push_back(namespace_contents_controller(context));
   all.push_back(pod_gc_controller(context));
+  all.push_back(disruption_controller(context));
+  all.push_back(quota_controller(context));
   return all;
 }
 
