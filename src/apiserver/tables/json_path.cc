@@ -37,6 +37,10 @@ std::optional<std::int64_t> whole_number(std::string_view text) {
   return is_negative ? -number : number;
 }
 
+// More values than a cell could mean: several ".." in a row multiply, and one table must not stop
+// the server.
+constexpr std::size_t kValuesMax = 10'000;
+
 // As Go templates compare: only like with like. nullopt: these two cannot be compared.
 std::optional<std::partial_ordering> compare(const Doc& a, const Doc& b) {
   if (a.kind() != b.kind()) {
@@ -321,6 +325,9 @@ JsonPath::Found JsonPath::step(const Step& step, const std::vector<Doc>& values)
     return found;
   }
   for (const Doc& value : values) {
+    if (found.size() > kValuesMax) {
+      return std::nullopt;
+    }
     switch (step.kind) {
       case Step::Kind::Field:
         if (const Doc* member = value.find(step.name)) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -87,6 +88,23 @@ TEST(JsonPath, Filters) {
 TEST(JsonPath, FindsMembersAnywhere) {
   EXPECT_EQ(found("..v"), "1 2 3");
   EXPECT_EQ(found(".a.*"), "1 \"two\"");
+}
+
+// A chain 40 deep: with 20 steps that each go on from anywhere below, C(40, 20) ways.
+TEST(JsonPath, GivesUpBeforeItFindsTooMuch) {
+  Doc deep = Doc::object();
+  for (int i = 0; i < 40; ++i) {
+    Doc outer = Doc::object();
+    outer.set("a", std::move(deep));
+    deep = std::move(outer);
+  }
+  std::string text;
+  for (int i = 0; i < 20; ++i) {
+    text += "..*";
+  }
+  const auto path = JsonPath::parse(text);
+  ASSERT_TRUE(path.has_value());
+  EXPECT_FALSE(path->find(deep).has_value());
 }
 
 TEST(JsonPath, RefusesWhatIsNoPath) {
