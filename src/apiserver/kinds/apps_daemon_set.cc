@@ -8,6 +8,7 @@
 #include "apiserver/kinds/workload_template.h"
 #include "apiserver/object/meta.h"
 #include "apiserver/object/selector.h"
+#include "apiserver/schema/normalise.h"
 #include "base/parse_number.h"
 
 namespace jogak::api {
@@ -98,7 +99,10 @@ class DaemonSetStrategy : public TemplateStrategy {
 
   void prepare_update(Doc& object, const Doc& old, WriteContext& context) const override {
     TemplateStrategy::prepare_update(object, old, context);
-    const bool is_changed = !(template_of(object) == template_of(old));
+    // as it will be stored, with the zero members that the old one has already
+    static const schema::Struct& type = schema::get("core.v1.PodTemplateSpec");
+    const bool is_changed =
+        !(schema::encode(template_of(object), type) == schema::encode(template_of(old), type));
     set_template_generation(object, template_generation(old) + (is_changed ? 1 : 0));
   }
 

@@ -48,11 +48,15 @@ void validate_time_zone(const Doc& zone, FieldErrors& errors) {
   const std::string& text = zone.as_string();
   if (text.empty()) {
     errors.invalid(at, zone, "timeZone must be nil or non-empty string");
-  } else if (is_local(text)) {
+    return;
+  }
+  if (is_local(text)) {
     errors.invalid(at, zone,
                    "timeZone must be an explicit time zone as defined in "
                    "https://www.iana.org/time-zones");
-  } else if (!is_time_zone(text)) {
+  }
+  // Only the one spelling names the machine's own zone.
+  if (text != "Local" && !is_time_zone(text)) {
     errors.invalid(at, zone, "unknown time zone " + text);
   }
 }

@@ -17,8 +17,10 @@ namespace jogak::api {
 namespace {
 
 constexpr std::int64_t kBackoffLimit = 6;
+constexpr std::size_t kLabelMax = 63;
 
-// A job without labels of its own takes those of its pods.
+// A job without labels of its own takes those of its pods, the generated ones included: in the real
+// server both are one map.
 void default_labels(Doc& object) {
   const Doc labels = object["spec"]["template"]["metadata"]["labels"];
   if (!labels.empty() && meta(object)["labels"].empty()) {
@@ -112,19 +114,29 @@ class JobStrategy : public TemplateStrategy {
     spec.set_default("backoffLimit", is_per_index
                                          ? std::int64_t{std::numeric_limits<std::int32_t>::max()}
                                          : kBackoffLimit);
-    default_labels(object);
-    Doc& filled = object.at("spec");  // labels may have made room in the object
-    filled.set_default("completionMode", "NonIndexed");
-    filled.set_default("suspend", false);
-    filled.set_default("podReplacementPolicy",
-                       filled.has("podFailurePolicy") ? "Failed" : "TerminatingOrFailed");
-    filled.set_default("manualSelector", false);
-    default_job_template_parts(filled);
+    spec.set_default("completionMode", "NonIndexed");
+    spec.set_default("suspend", false);
+    spec.set_default("podReplacementPolicy",
+                     spec.has("podFailurePolicy") ? "Failed" : "TerminatingOrFailed");
+    spec.set_default("manualSelector", false);
+    default_job_template_parts(spec);
   }
 
   void prepare_create(Doc& object, WriteContext& context) const override {
     TemplateStrategy::prepare_create(object, context);
+    const bool has_labels = !object["spec"]["template"]["metadata"]["labels"].empty();
     if (!object["spec"]["manualSelector"].as_bool()) generate_selector(object);
+    // Labels made from a name that is too long are refused in the template; without labels of the
+    // client's the job gets its own only later in the real server, so not here again.
+    if (has_labels || name_of(object).size() <= kLabelMax) default_labels(object);
+  }
+  void prepare_update(Doc& object, const Doc& old, WriteContext& context) const override {
+    TemplateStrategy::prepare_update(object, old, context);
+    default_labels(object);
+  }
+  void prepare_subresource_update(std::string_view subresource, Doc& object, const Doc& old,
+                                  WriteContext& context) const override {
+    TemplateStrategy::prepare_subresource_update(subresource, object, old, context);
     default_labels(object);
   }
 

@@ -164,7 +164,7 @@ void validate_counts(const StatusMove& move, FieldErrors& errors) {
                    "terminating>0 is invalid for finished job");
   }
   const Doc& ready = move.now("ready");
-  if ((move.changed("ready") || move.changed("active")) &&
+  if ((move.changed("ready") || move.changed("active")) && !ready.is_null() &&
       ready.as_int() > move.now("active").as_int()) {
     errors.invalid(status_at("ready"), ready, "cannot set more ready pods than active");
   }

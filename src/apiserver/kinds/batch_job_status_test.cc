@@ -39,7 +39,7 @@ TEST(JobStatus, CountsAreNotNegative) {
   expect_edits(
       bench, job(),
       {{"right", {"status/active=2", "status/ready=1", "status/succeeded=1"}},
-       {"active", {"status/active=-1"}, "Invalid status.active, Invalid status.ready"},
+       {"active", {"status/active=-1"}, "Invalid status.active"},
        {"succeeded", {"status/succeeded=-1"}, "Invalid status.succeeded, Invalid status.succeeded"},
        {"failed", {"status/failed=-1"}, "Invalid status.failed, Invalid status.failed"},
        {"ready", {"status/ready=-1"}, "Invalid status.ready"},

@@ -92,6 +92,17 @@ TEST(Job, LabelsOfItsOwnStay) {
   EXPECT_EQ((*made)["spec"]["template"]["metadata"]["labels"].size(), 5U);
 }
 
+TEST(Job, WithoutLabelsItShowsThoseOfItsPods) {
+  WorkloadBench bench;
+  const auto made = bench.create(with(job(), {"spec/template/metadata/labels/c=d"}));
+  ASSERT_TRUE(made.has_value());
+  EXPECT_EQ(meta(*made)["labels"], (*made)["spec"]["template"]["metadata"]["labels"]);
+  EXPECT_EQ(meta(*made)["labels"].size(), 5U);
+  const auto bare = bench.edit(job(), {"metadata/labels"});
+  ASSERT_TRUE(bare.has_value());
+  EXPECT_EQ(meta(*bare)["labels"], meta(*made)["labels"]);
+}
+
 TEST(Job, AManualSelectorIsLeftAlone) {
   WorkloadBench bench;
   const auto made =
@@ -161,6 +172,9 @@ TEST(Job, IsRefusedOnCreate) {
        {"manual with other labels",
         {"spec/manualSelector=true", "spec/selector/matchLabels/a=b"},
         "Invalid spec.template.metadata.labels"},
+       {"long name",
+        {"metadata/name=" + std::string(64, 'x')},
+        "Invalid spec.template.labels, Invalid spec.template.labels"},
        {"manager", {"spec/managedBy=acme.io/foo"}},
        {"manager without domain", {"spec/managedBy=foo"}, "Invalid spec.managedBy"},
        {"manager with a bad domain", {"spec/managedBy=A_b/foo"}, "Invalid spec.managedBy"},

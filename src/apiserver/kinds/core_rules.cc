@@ -215,6 +215,16 @@ void validate_driver_name(std::string_view name, const Path& at, FieldErrors& er
   add_problems(errors, at, name, check_dns1123_subdomain(lower));
 }
 
+// [A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?
+static bool is_condition_reason(std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto is_inner = [&](char c) {
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == ',' || c == ':';
+  };
+  return is_letter(text.front()) && std::ranges::all_of(text, is_inner) && text.back() != ',' &&
+         text.back() != ':';
+}
+
 void validate_conditions(const Doc& conditions, const Path& at, FieldErrors& errors) {
   static constexpr std::array<std::string_view, 3> kStatuses = {"True", "False", "Unknown"};
   std::set<std::string_view> seen;
@@ -238,8 +248,16 @@ void validate_conditions(const Doc& conditions, const Path& at, FieldErrors& err
     const std::string& reason = condition["reason"].as_string();
     if (reason.empty()) {
       errors.required(here.child("reason"), "must be set");
-    } else if (reason.size() > kConditionReasonMax) {
-      errors.too_long(here.child("reason"), kConditionReasonMax);
+    } else {
+      if (!is_condition_reason(reason)) {
+        errors.invalid(here.child("reason"), reason,
+                       "a condition reason must start with alphabetic character, optionally "
+                       "followed by a string of alphanumeric characters or '_,:', and must end "
+                       "with an alphanumeric character or '_'");
+      }
+      if (reason.size() > kConditionReasonMax) {
+        errors.too_long(here.child("reason"), kConditionReasonMax);
+      }
     }
     if (condition["message"].as_string().size() > kConditionMessageMax) {
       errors.too_long(here.child("message"), kConditionMessageMax);

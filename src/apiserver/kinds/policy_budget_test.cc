@@ -72,21 +72,26 @@ TEST(DisruptionBudget, ANameNeedsOnlyToFitAnUrl) {
 TEST(DisruptionBudget, StatusIsChecked) {
   WorkloadBench bench;
   const std::string conditions = "status/conditions=";
-  expect_edits(bench, budget(),
-               {{"right", {"status/disruptionsAllowed=1", "status/expectedPods=3"}},
-                {"allowed", {"status/disruptionsAllowed=-1"}, "Invalid status.disruptionsAllowed"},
-                {"healthy", {"status/currentHealthy=-1"}, "Invalid status.currentHealthy"},
-                {"desired", {"status/desiredHealthy=-1"}, "Invalid status.desiredHealthy"},
-                {"expected", {"status/expectedPods=-1"}, "Invalid status.expectedPods"},
-                {"condition",
-                 {conditions + R"([{"type": "DisruptionAllowed", "status": "Maybe", "reason": "R",
+  expect_edits(
+      bench, budget(),
+      {{"right", {"status/disruptionsAllowed=1", "status/expectedPods=3"}},
+       {"allowed", {"status/disruptionsAllowed=-1"}, "Invalid status.disruptionsAllowed"},
+       {"healthy", {"status/currentHealthy=-1"}, "Invalid status.currentHealthy"},
+       {"desired", {"status/desiredHealthy=-1"}, "Invalid status.desiredHealthy"},
+       {"expected", {"status/expectedPods=-1"}, "Invalid status.expectedPods"},
+       {"condition",
+        {conditions + R"([{"type": "DisruptionAllowed", "status": "Maybe", "reason": "R",
                            "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}])"},
-                 "NotSupported status.conditions[0].status"},
-                {"condition without reason",
-                 {conditions + R"([{"type": "DisruptionAllowed", "status": "True", "message": "",
+        "NotSupported status.conditions[0].status"},
+       {"condition of a bad reason",
+        {conditions + R"([{"type": "DisruptionAllowed", "status": "True", "reason": "2 few",
+                           "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}])"},
+        "Invalid status.conditions[0].reason"},
+       {"condition without reason",
+        {conditions + R"([{"type": "DisruptionAllowed", "status": "True", "message": "",
                            "lastTransitionTime": "2026-01-01T00:00:00Z"}])"},
-                 "Required status.conditions[0].reason"}},
-               "status");
+        "Required status.conditions[0].reason"}},
+      "status");
 }
 
 TEST(DisruptionBudget, APutNeedsTheVersion) {

@@ -90,7 +90,7 @@ TEST(ServiceAddresses, AreRefusedAlone) {
         "Invalid spec.clusterIPs"},
        {"three",
         {"spec/clusterIP=10.0.0.8", R"(spec/clusterIPs=["10.0.0.8", "fd00::1", "fd00::2"])"},
-        "Invalid spec.clusterIPs, Invalid spec.clusterIPs"},
+        "Invalid spec.clusterIPs"},
        {"two of a family",
         {"spec/clusterIP=10.0.0.8", R"(spec/clusterIPs=["10.0.0.8", "10.0.0.9"])"},
         "Invalid spec.clusterIPs"},

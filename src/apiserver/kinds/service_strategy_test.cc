@@ -161,7 +161,7 @@ TEST(Service, IsRefusedOnCreate) {
        {"external address of this host",
         {R"(spec/externalIPs=["127.0.0.1"])"},
         "Invalid spec.externalIPs[0]"},
-       {"type", {"spec/type=X"}, "NotSupported spec.type, Required spec.internalTrafficPolicy"},
+       {"type", {"spec/type=X"}, "NotSupported spec.type"},
        {"ranges",
         {R"(spec/loadBalancerSourceRanges=["10.0.0.0/8"])"},
         "Forbidden spec.LoadBalancerSourceRanges"},

@@ -249,7 +249,8 @@ void validate_traffic(const Doc& service, FieldErrors& errors) {
   const Path internal_at = spec_at("internalTrafficPolicy");
   if (spec.has("internalTrafficPolicy")) {
     check_supported(spec["internalTrafficPolicy"], {"Cluster", "Local"}, internal_at, errors);
-  } else if (needs_cluster_ip(service)) {
+  } else if (service_type(service) == "ClusterIP" || service_type(service) == "NodePort" ||
+             is_balancer(service)) {
     errors.required(internal_at);
   }
   if (spec.has("trafficDistribution")) {
@@ -305,7 +306,8 @@ void validate_address_families(const Doc& service, FieldErrors& errors) {
     const auto address = IpAddress::parse(text.as_string());
     is_v6.push_back(address.has_value() && address->is_v6());
   }
-  if (is_v6.size() > 1 && (is_v6.size() > 2 || is_v6[0] == is_v6[1])) {
+  // Both families must be there; how many of each is another rule's matter.
+  if (is_v6.size() > 1 && std::ranges::count(is_v6, true) % std::ssize(is_v6) == 0) {
     errors.invalid(at, list, "may specify no more than one IP for each IP family");
   }
   if (is_headless(service)) return;

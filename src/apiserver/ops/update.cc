@@ -134,6 +134,8 @@ ApiResult<Ops::Updated> Ops::replace(WriteRequest& request, const Change& change
   } else {
     resource.strategy->prepare_subresource_update(request.subresource, object, old, context);
   }
+  // What is stored has its zero members, so only the encoded form can be compared with it.
+  object = impl.encoded(resource, std::move(object));
   // a status never counts as a wish, whatever else came with it
   if (request.subresource != "status" && resource.strategy->tracks_generation() &&
       resource.strategy->spec_changed(object, old)) {
@@ -147,7 +149,6 @@ ApiResult<Ops::Updated> Ops::replace(WriteRequest& request, const Change& change
   }
   JOGAK_TRY_VOID(impl.validate(*this, admission, request));
 
-  object = impl.encoded(resource, std::move(object));
   if (has_ended(resource, object, old)) {
     if (!request.is_dry_run) impl.erase(resource, old);  // watchers see the last stored state
     return Updated{.object = std::move(object), .is_created = false};
