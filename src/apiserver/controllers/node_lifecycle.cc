@@ -53,9 +53,11 @@ class NodeLifecycle : public Controller {
     nodes_ = api_->follow("nodes", [this](const api::Api::Change& change) { on_node(change); });
     leases_ = api_->follow("leases.coordination.k8s.io", [this](const api::Api::Change& change) {
       if (api::namespace_of(*change.object) != "kube-node-lease") return;
-      if (change.type != store::EventType::Deleted) {
-        alive_at_[api::name_of(*change.object)] = api_->now();
-      }
+      if (change.type == store::EventType::Deleted) return;
+      const std::string& name = api::name_of(*change.object);
+      alive_at_[name] = api_->now();
+      lease_us_[name] =
+          change.object->get("spec", "leaseDurationSeconds").as_int() * kSecondInUs;
     });
     monitor();
   }
@@ -66,6 +68,7 @@ class NodeLifecycle : public Controller {
     const std::string& name = api::name_of(*change.object);
     if (change.type == store::EventType::Deleted) {
       alive_at_.erase(name);
+      lease_us_.erase(name);
       known_.erase(name);
       return;
     }
@@ -84,7 +87,7 @@ class NodeLifecycle : public Controller {
   void monitor() {
     for (const auto& [name, known] : known_) {
       const TimeUs silence = api_->now() - alive_at_[name];
-      if (silence > options_.node_grace) queue_.add(name);
+      if (silence > grace_of(name)) queue_.add(name);
     }
     timer_ = api_->loop().after(options_.node_monitor_period, [this] { monitor(); });
   }
@@ -93,8 +96,15 @@ class NodeLifecycle : public Controller {
     const auto node = api_->get("nodes", "", name);
     if (!node.has_value()) return Outcome::Done;
     const TimeUs silence = api_->now() - alive_at_[name];
-    if (silence > options_.node_grace && !mark_unknown(*node)) return Outcome::Retry;
+    if (silence > grace_of(name) && !mark_unknown(*node)) return Outcome::Retry;
     return keep_taints(name);
+  }
+
+  // A quarter more than the lease lasts, and never less than the option says.
+  TimeUs grace_of(const std::string& name) const {
+    const auto lease = lease_us_.find(name);
+    const TimeUs lasts = lease == lease_us_.end() ? 0 : lease->second;
+    return std::max(options_.node_grace, lasts + lasts / 4);
   }
 
   // All conditions that a kubelet reports become Unknown.
@@ -172,6 +182,7 @@ class NodeLifecycle : public Controller {
   ControllerOptions options_;
   WorkQueue queue_;
   std::map<std::string, TimeUs, std::less<>> alive_at_;  // the last sign of life of each node
+  std::map<std::string, TimeUs, std::less<>> lease_us_;  // how long each node's lease lasts
   std::map<std::string, Known, std::less<>> known_;
   std::shared_ptr<void> nodes_, leases_;
   TimerId timer_ = 0;

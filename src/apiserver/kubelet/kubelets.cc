@@ -13,8 +13,8 @@ namespace jogak::kubelet {
 
 namespace {
 
-constexpr std::size_t kLeasesPerSecond = 100;  // over all nodes
-constexpr std::int64_t kLeaseSeconds = 40;
+constexpr std::size_t kLeasesPerSecond = 40;  // over all nodes
+constexpr std::int64_t kRenewalsPerLease = 4;
 constexpr std::string_view kLeases = "leases.coordination.k8s.io";
 constexpr std::string_view kLeaseNamespace = "kube-node-lease";
 
@@ -177,14 +177,17 @@ void Kubelets::renew_lease(const std::string& name) {
   NodeState* node = find_node(name);
   if (node == nullptr || node->is_down) return;
   const std::string now = api::format_micro_time(api_->now());
-  const Doc renewal = Doc::object().set("spec", Doc::object().set("renewTime", now));
+  // a lease lasts for several renewals, however rare they are
+  const std::int64_t seconds = kRenewalsPerLease * lease_period() / kSecondInUs;
+  const Doc renewal = Doc::object().set(
+      "spec", Doc::object().set("renewTime", now).set("leaseDurationSeconds", seconds));
   const auto renewed = api_->patch(kLeases, kLeaseNamespace, name, api::PatchType::Merge, renewal);
   if (!renewed.has_value() && renewed.error().code == 404) {
     Doc lease = Doc::object();
     lease.set("metadata", Doc::object().set("name", name).set("namespace", kLeaseNamespace));
     lease.set("spec", Doc::object()
                           .set("holderIdentity", name)
-                          .set("leaseDurationSeconds", kLeaseSeconds)
+                          .set("leaseDurationSeconds", seconds)
                           .set("renewTime", now));
     // a refusal (the namespace is not there yet) is cured by the next renewal
     const auto made = api_->create(kLeases, kLeaseNamespace, std::move(lease));

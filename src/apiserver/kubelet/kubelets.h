@@ -30,7 +30,7 @@ struct KubeletOptions {
   RunDefaults run;
   TimeUs stop_delay = 1 * kSecondInUs;       // from the deletion to the end of a well-behaved pod
   TimeUs ready_delay = 0;                    // on top of a readiness probe's initial delay
-  TimeUs lease_period = 10 * kSecondInUs;    // stretched so that all nodes together write <= 100/s
+  TimeUs lease_period = 10 * kSecondInUs;    // stretched so that all nodes together write <= 40/s
   std::string version = "v1.36.3";
 };
 
