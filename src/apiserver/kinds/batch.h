@@ -24,6 +24,8 @@ std::shared_ptr<const Strategy> cron_job_strategy(const KindOptions& options);
 void add_batch_kinds(Registry& registry, const KindOptions& options);
 
 bool is_indexed(const Doc& job_spec);
+// Whether any condition of that type has that status; a list may name a type twice.
+bool has_condition(const Doc& job, std::string_view type, std::string_view status);
 // The template, and the patterns of the pod failure policy.
 void default_job_template_parts(Doc& job_spec);
 // All of a JobSpec but its selector, which only a job itself has.

@@ -15,7 +15,7 @@ bool is_suspended(const Doc& job) { return job["spec"]["suspend"].as_bool(); }
 // Suspended and at rest: never started, or stopped for good.
 bool has_open_template(const Doc& job) {
   return is_suspended(job) &&
-         (!job["status"].has("startTime") || condition_is(job, "Suspended", "True")) &&
+         (!job["status"].has("startTime") || has_condition(job, "Suspended", "True")) &&
          job["status"]["active"].as_int() == 0;
 }
 

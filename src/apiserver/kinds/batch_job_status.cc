@@ -3,6 +3,7 @@
 // A job's status: counts, index lists and conditions that fit each other, and the way they may
 // move. A rule about members counts only when one of them changes, so that an older status can be
 // repaired.
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -24,9 +25,9 @@ struct StatusMove {
   const Doc& spec(std::string_view name) const { return job["spec"][name]; }
   bool changed(std::string_view name) const { return !(now(name) == was(name)); }
 
-  bool is(std::string_view condition) const { return condition_is(job, condition, "True"); }
+  bool is(std::string_view condition) const { return has_condition(job, condition, "True"); }
   bool was_condition(std::string_view condition) const {
-    return condition_is(old, condition, "True");
+    return has_condition(old, condition, "True");
   }
   bool turned(std::string_view condition) const {
     return is(condition) != was_condition(condition);
@@ -213,7 +214,7 @@ void validate_movement(const StatusMove& move, FieldErrors& errors) {
     errors.invalid(status_at("completionTime"), move.now("completionTime"), kImmutable);
   }
   const bool is_resuming =
-      move.was_condition("Suspended") && condition_is(move.job, "Suspended", "False");
+      move.was_condition("Suspended") && has_condition(move.job, "Suspended", "False");
   if (!move.was("startTime").is_null() && move.changed("startTime") && !is_resuming &&
       !move.spec("suspend").as_bool()) {
     errors.invalid(status_at("startTime"), move.now("startTime"),
@@ -232,6 +233,12 @@ void validate_movement(const StatusMove& move, FieldErrors& errors) {
 }
 
 }  // namespace
+
+bool has_condition(const Doc& job, std::string_view type, std::string_view status) {
+  return std::ranges::any_of(job["status"]["conditions"].items(), [&](const Doc& condition) {
+    return condition["type"].as_string() == type && condition["status"].as_string() == status;
+  });
+}
 
 void validate_job_status(const Doc& job, const Doc& old, FieldErrors& errors) {
   const StatusMove move{.job = job, .old = old};

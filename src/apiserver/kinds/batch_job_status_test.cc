@@ -115,6 +115,17 @@ TEST(JobStatus, FailureIsAnnounced) {
       "status");
 }
 
+TEST(JobStatus, ATypeMayStandTwice) {
+  WorkloadBench bench;
+  expect_edits(bench, job(),
+               {{"announced in the second place",
+                 {R"(status/conditions=[{"type": "FailureTarget", "status": "False"},
+                      {"type": "FailureTarget", "status": "True"},
+                      {"type": "Failed", "status": "True"}])",
+                  start()}}},
+               "status");
+}
+
 TEST(JobStatus, AJobOfNothingThatWaitsNeedsNoStart) {
   WorkloadBench bench;
   expect_edits(bench, with(job(), {"spec/suspend=true", "spec/completions=0"}),
