@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Short names for the everyday jobs; the real build is CMake with CMakePresets.json.
-#   make run      build the release and show the demo      make lint    format and clang-tidy
+#   make run      build the release and start a playground  make lint    format and clang-tidy
 #   make test     build with checks and run every test     make format  rewrite to .clang-format
 #   make build    the same build without the tests         make asan, tsan, clang: tests elsewhere
 #   make fuzz     libFuzzer on each fuzzer for FUZZ_S s     make bench   benchmarks at -O3
@@ -26,8 +26,15 @@ release: setup
 	@cmake --preset release > /dev/null
 	@cmake --build --preset release -j $(JOBS)
 
+# With a terminal a cluster to play with; without one the demo, which ends by itself.
 run: release
-	@./build/release/src/cli/jogak demo
+	@KUBECTL=$$(tools/kubectl.sh) || exit 1; \
+	[ "$$KUBECTL" != "$$(command -v kubectl)" ] || KUBECTL=kubectl; \
+	if [ -t 0 ] && [ -t 1 ]; then \
+	  JOGAK_KUBECTL=$$KUBECTL ./build/release/src/cli/jogak up; \
+	else \
+	  JOGAK_KUBECTL=$$KUBECTL ./build/release/src/cli/jogak up --demo; \
+	fi
 
 test: build
 	@tools/run_tests.py build/$(PRESET)

@@ -3,6 +3,8 @@
 // `jogak up`: a Kubernetes API with simulated GPU nodes on this machine, for kubectl to play with.
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 
 #include <sys/epoll.h>
@@ -184,7 +186,9 @@ Result<int> run_command(const ParsedArgs& args) {
     up->stop([&loop] { loop.stop(); });
   };
   const StopSignals signals(loop, stop);
-  fmt::print("{}", up_screen(*up, args.text("kubeconfig"), loop.now() - begin));
+  const char* kubectl = std::getenv("JOGAK_KUBECTL");  // set by `make run`, which may fetch one
+  fmt::print("{}", up_screen(*up, args.text("kubeconfig"), kubectl == nullptr ? "kubectl" : kubectl,
+                             loop.now() - begin));
   std::fflush(stdout);
   std::optional<UpDemo> demo;
   if (args.is_on("demo")) demo.emplace(loop, up->playground(), stop);

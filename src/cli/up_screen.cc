@@ -72,7 +72,8 @@ std::vector<Group> groups_of(const std::vector<Doc>& nodes) {
 
 }  // namespace
 
-std::string up_screen(playground::Up& up, const std::string& kubeconfig, TimeUs start_time) {
+std::string up_screen(playground::Up& up, const std::string& kubeconfig,
+                      const std::string& kubectl, TimeUs start_time) {
   const std::vector<Doc> nodes = up.playground().api().list("nodes");
   const std::vector<Group> groups = groups_of(nodes);
   TextTable table({{.title = "NODES", .align = Align::Right},
@@ -94,12 +95,12 @@ std::string up_screen(playground::Up& up, const std::string& kubeconfig, TimeUs 
   }
   text += fmt::format(
       "\nIn another terminal:\n\n"
-      "  export KUBECONFIG={}\n"
-      "  kubectl get nodes -L jogak.io/rack,nvidia.com/gpu.product\n"
-      "  kubectl apply -f examples/playground/1-gpu-pod.yaml\n"
-      "  kubectl get pods -o wide -w\n\n"
+      "  export KUBECONFIG={0}\n"
+      "  {1} get nodes -L jogak.io/rack,nvidia.com/gpu.product\n"
+      "  {1} apply -f examples/playground/1-gpu-pod.yaml\n"
+      "  {1} get pods -o wide -w\n\n"
       "More in examples/playground/. Ctrl-C stops everything.\n",
-      kubeconfig);
+      kubeconfig, kubectl);
   return text;
 }
 

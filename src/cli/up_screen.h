@@ -8,6 +8,8 @@
 
 namespace jogak::cli {
 
-std::string up_screen(playground::Up& up, const std::string& kubeconfig, TimeUs start_time);
+// `kubectl` is the program to name in the commands.
+std::string up_screen(playground::Up& up, const std::string& kubeconfig,
+                      const std::string& kubectl, TimeUs start_time);
 
 }  // namespace jogak::cli
