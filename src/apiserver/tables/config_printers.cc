@@ -103,8 +103,10 @@ std::string event_target(const Doc& target) {
 
 void print_event(const Doc& event, TimeUs now, Doc::Items& cells) {
   const std::string first =
-      age_since(event.has("firstTimestamp") ? event["firstTimestamp"] : event["eventTime"], now);
-  std::string last = event.has("lastTimestamp") ? age_since(event["lastTimestamp"], now) : first;
+      age_since(event["firstTimestamp"].is_string() ? event["firstTimestamp"] : event["eventTime"],
+                now);  // a stored event says null where it has no time
+  std::string last =
+      event["lastTimestamp"].is_string() ? age_since(event["lastTimestamp"], now) : first;
   std::int64_t count = event["count"].as_int();
   if (const Doc& series = event["series"]; !series.is_null()) {
     last = age_since(series["lastObservedTime"], now);

@@ -321,7 +321,8 @@ TEST(ConfigTable, ShowsEventsOfBothKinds) {
                     "{component: sched, host: n1}}"),
             "20s|Normal|Scheduled|pod/p|spec.x|sched, n1|m|3m|2|x");
   EXPECT_EQ(printed("events.k8s.io", "Event",
-                    "{eventTime: '2026-01-01T00:00:20.000000Z', type: Warning, reason: Failed, "
+                    "{eventTime: '2026-01-01T00:00:20.000000Z', firstTimestamp: null, "
+                    "lastTimestamp: null, type: Warning, reason: Failed, "
                     "involvedObject: {kind: Pod}, reportingComponent: sched, "
                     "reportingInstance: sched-1}"),
             "3m|Warning|Failed|pod||sched, sched-1||3m|1|x");
