@@ -480,6 +480,7 @@ api::ApiResult<Doc> strategic_merge_patch(Doc object, const Doc& patch,
         : patch.is_bool()   ? "bool"
                             : "number"));
   }
+  if (patch.is_null()) return object;
   return StrategicMerge::merge_objects(std::move(object), patch, &type);
 }
 
