@@ -80,8 +80,8 @@ void check_nomination(const Doc& object, const Doc& old, const Spot& at, FieldEr
 }
 
 const Doc* named(const Doc& list, const Doc& name) {
-  const auto found =
-      std::ranges::find_if(list.items(), [&](const Doc& item) { return item["name"] == name; });
+  const auto found = std::ranges::find_if(
+      list.items(), [&](const Doc& item) { return item["name"].as_string() == name.as_string(); });
   return found == list.items().end() ? nullptr : &*found;
 }
 

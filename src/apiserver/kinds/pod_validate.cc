@@ -199,8 +199,9 @@ void check_env_files(const PodSpecView& view, const Spot& at, FieldErrors& error
       }
       const Doc& name = (*ref)["volumeName"];
       const auto& volumes = view.spec["volumes"].items();
-      const auto found =
-          std::ranges::find_if(volumes, [&](const Doc& volume) { return volume["name"] == name; });
+      const auto found = std::ranges::find_if(volumes, [&](const Doc& volume) {
+        return volume["name"].as_string() == name.as_string();
+      });
       const Spot variable = env.index(i);
       if (found == volumes.end()) {
         errors.not_found(variable.child("valueFrom.fileKeyRef.volumeName"), shown(name));

@@ -23,8 +23,9 @@ bool has_entry(const Doc& list, std::string_view key, const Doc& value) {
 // Whether an earlier item has the same value of `key`.
 bool is_repeated(const Doc& list, std::size_t until, std::string_view key) {
   const auto& items = list.items();
-  return std::any_of(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(until),
-                     [&](const Doc& item) { return item[key] == items[until][key]; });
+  return std::any_of(
+      items.begin(), items.begin() + static_cast<std::ptrdiff_t>(until),
+      [&](const Doc& item) { return item[key].as_string() == items[until][key].as_string(); });
 }
 
 void check_propagation(const Doc& container, const Doc& mount, const Spot& at,
