@@ -161,7 +161,7 @@ class Lexer {
     constexpr std::string_view kFrom = "abfnrtv\\?\"'`";
     constexpr std::string_view kTo = "\a\b\f\n\r\t\v\\?\"'`";
     const char c = peek(1);
-    at_ += 2;
+    at_ = std::min(at_ + 2, text_.size());
     const std::size_t simple = kFrom.find(c);
     if (simple != std::string_view::npos && c != '\0') {
       out += kTo[simple];

@@ -115,7 +115,7 @@ TEST(Cel, WhatIsBeyondThis) {
 
 TEST(Cel, SyntaxErrors) {
   for (const std::string_view text : {"", "self.", "1 +", "(1", "'a", "a b", "self.x ==", "#",
-                                      "has(self)", "[1, 2", "self.all(x)"}) {
+                                      "has(self)", "[1, 2", "self.all(x)", "'a\\", "'\\x1"}) {
     EXPECT_NE(syntax_error(text), "") << text;
   }
   EXPECT_EQ(syntax_error("self.a == 1"), "");

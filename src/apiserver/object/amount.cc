@@ -17,6 +17,8 @@ namespace {
 
 using Wide = __int128;
 constexpr Wide kWideMax = std::numeric_limits<Wide>::max();
+// What no amount exceeds in either direction: 10^29 in nano units. Rounding it up cannot overflow.
+constexpr Wide kMost = Wide{10'000'000'000'000'000'000U} * 10'000'000'000'000'000'000U;
 constexpr Wide kInt64Max = std::numeric_limits<std::int64_t>::max();
 // Upstream computes in 64 bits while a number has no more digits than this.
 constexpr int kShortDigits = 18;
@@ -119,7 +121,7 @@ Wide scaled_nanos(std::string_view digits, int scale) {
   // Below 10^-39 nothing is left of any value but the rounding.
   Wide divisor = 1;
   for (; scale < 0 && divisor < kWideMax; ++scale) divisor = times(divisor, 10);
-  return divided_up(value, divisor);
+  return std::min(divided_up(value, divisor), kMost);
 }
 
 std::string wide_text(Wide value) {
@@ -246,8 +248,8 @@ Amount& Amount::operator+=(const Amount& other) {
   if (nanos_ == 0) format_ = other.format_;
   literal_.clear();
   Wide sum = 0;
-  if (__builtin_add_overflow(nanos_, other.nanos_, &sum)) sum = nanos_ > 0 ? kWideMax : -kWideMax;
-  nanos_ = sum;
+  if (__builtin_add_overflow(nanos_, other.nanos_, &sum)) sum = nanos_ > 0 ? kMost : -kMost;
+  nanos_ = std::clamp(sum, -kMost, kMost);
   return *this;
 }
 

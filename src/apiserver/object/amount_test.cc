@@ -108,6 +108,15 @@ TEST(Amount, ValuesAreCapped) {
   EXPECT_EQ(Amount::parse("1e-100")->text(), "1e-9");
 }
 
+TEST(Amount, TheLargestStaysLargest) {
+  Amount most = *Amount::parse("99e99");
+  EXPECT_EQ(most.rounded_to_milli(), most);
+  const Amount before = most;
+  most += before;
+  EXPECT_EQ(most, before);
+  EXPECT_EQ(Amount::parse("170141183460469231731687303715.1")->rounded_to_milli(), before);
+}
+
 TEST(Amount, ComparesByValue) {
   EXPECT_EQ(*Amount::parse("1000m"), *Amount::parse("1"));
   EXPECT_LT(*Amount::parse("1G"), *Amount::parse("1Gi"));
