@@ -10,7 +10,8 @@ namespace {
 
 Doc service() {
   return json(R"({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
-                  "spec": {"ports": [{"name": "http", "port": 80}, {"name": "tls", "port": 443}]}})");
+                  "spec": {"ports": [{"name": "http", "port": 80},
+                                     {"name": "tls", "port": 443}]}})");
 }
 
 Doc endpoints() {
