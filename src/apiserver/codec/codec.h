@@ -36,7 +36,7 @@ Result<Parsed> parse_yaml(std::string_view text);
 // takes those of the URL.
 struct Envelope {
   std::string api_version, kind;
-  std::string_view raw;   // bytes of the object, inside the input
+  std::string_view raw;  // bytes of the object, inside the input
 };
 Result<Envelope> open_envelope(std::string_view bytes);
 // A message of that type as a Doc (as JSON would have it). Sets kind and apiVersion when not empty.

@@ -79,8 +79,7 @@ class KeySet {
 
 class Reader {
  public:
-  explicit Reader(std::string_view text)
-      : at_(text.data()), end_(text.data() + text.size()) {}
+  explicit Reader(std::string_view text) : at_(text.data()), end_(text.data() + text.size()) {}
 
   Result<Parsed> read() {
     Parsed parsed;
@@ -302,10 +301,10 @@ class Reader {
   bool hex(std::uint32_t& code) {
     for (int i = 0; i < 4; ++i, ++at_) {
       const char c = at_ == end_ ? ' ' : *at_;
-      const int digit = is_digit(c)             ? c - '0'
-                        : c >= 'a' && c <= 'f'  ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F'  ? c - 'A' + 10
-                                                : -1;
+      const int digit = is_digit(c)            ? c - '0'
+                        : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                        : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                               : -1;
       if (digit < 0) return bad_token("in \\u hexadecimal character escape");
       code = code * 16 + static_cast<std::uint32_t>(digit);
     }

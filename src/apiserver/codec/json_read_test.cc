@@ -54,10 +54,17 @@ TEST(ParseJson, Strings) {
       {R"("\u00e9\uac00")", "é가"},
       {R"("\ud83d\ude00")", "😀"},
       {R"("\ud800")", "\xef\xbf\xbd"},
-      {R"("\ud800A")", "\xef\xbf\xbd" "A"},
-      {R"("\ud800\u0041")", "\xef\xbf\xbd" "A"},
+      {R"("\ud800A")",
+       "\xef\xbf\xbd"
+       "A"},
+      {R"("\ud800\u0041")",
+       "\xef\xbf\xbd"
+       "A"},
       {R"("\udc00")", "\xef\xbf\xbd"},
-      {"\"a\xff" "b\"", "a\xef\xbf\xbd" "b"},
+      {"\"a\xff"
+       "b\"",
+       "a\xef\xbf\xbd"
+       "b"},
       {"\"\xe2\x82\"", "\xef\xbf\xbd\xef\xbf\xbd"},
       {"\"가나다 and more than eight bytes\"", "가나다 and more than eight bytes"},
       {R"("\u0000")", std::string(1, '\0')},

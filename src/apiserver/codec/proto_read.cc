@@ -24,10 +24,10 @@ namespace {
 
 using schema::Base;
 using schema::Field;
+using schema::kSchemaProps;
 using schema::Struct;
 using schema::Type;
 using schema::Union;
-using schema::kSchemaProps;
 using schema::union_of;
 using Shape = Type::Shape;
 using Pieces = std::vector<std::string_view>;
@@ -81,9 +81,8 @@ class MessageReader {
     }
 
     bool has_inline(std::uint32_t number) const {
-      return std::ranges::any_of(type.wire_order, [&](std::uint8_t i) {
-        return type.fields[i].inline_number == number;
-      });
+      return std::ranges::any_of(
+          type.wire_order, [&](std::uint8_t i) { return type.fields[i].inline_number == number; });
     }
   };
 
@@ -247,15 +246,23 @@ class MessageReader {
     if (wire != Wire::Bytes) return wrong_wire(wire, name);
     JOGAK_TRY(const std::string_view bytes, in.bytes());
     switch (type.base) {
-      case Base::String: return Doc(bytes);
-      case Base::Bytes: return Doc(schema::encode_base64(bytes));
-      case Base::Struct: return message({bytes}, *type.of, depth + 1);
-      case Base::Quantity: return quantity(bytes);
-      case Base::Duration: return duration(bytes);
-      case Base::IntOrString: return int_or_string(bytes);
+      case Base::String:
+        return Doc(bytes);
+      case Base::Bytes:
+        return Doc(schema::encode_base64(bytes));
+      case Base::Struct:
+        return message({bytes}, *type.of, depth + 1);
+      case Base::Quantity:
+        return quantity(bytes);
+      case Base::Duration:
+        return duration(bytes);
+      case Base::IntOrString:
+        return int_or_string(bytes);
       case Base::Time:
-      case Base::MicroTime: return time(bytes, type.base == Base::MicroTime);
-      default: return raw(bytes);
+      case Base::MicroTime:
+        return time(bytes, type.base == Base::MicroTime);
+      default:
+        return raw(bytes);
     }
   }
 
@@ -313,8 +320,8 @@ class MessageReader {
       return invalid("proto: time {} is out of range", seconds);
     }
     if (!is_micro) return Doc(schema::time_text(seconds));
-    return Doc(schema::micro_time_text(
-        {.seconds = seconds, .nanos = static_cast<std::int32_t>(nanos)}));
+    return Doc(
+        schema::micro_time_text({.seconds = seconds, .nanos = static_cast<std::int32_t>(nanos)}));
   }
 
   // {1: JSON text}

@@ -21,10 +21,10 @@ namespace {
 
 using schema::Base;
 using schema::Field;
+using schema::kSchemaProps;
 using schema::Struct;
 using schema::Type;
 using schema::Union;
-using schema::kSchemaProps;
 using schema::union_of;
 using Shape = Type::Shape;
 
@@ -89,9 +89,8 @@ class MessageWriter {
     std::vector<const Doc::Member*> entries;
     entries.reserve(value.size());
     for (const Doc::Member& member : value.members()) entries.push_back(&member);
-    std::ranges::sort(entries, {}, [](const Doc::Member* entry) -> const std::string& {
-      return entry->key;
-    });
+    std::ranges::sort(entries, {},
+                      [](const Doc::Member* entry) -> const std::string& { return entry->key; });
     const Type element = field.type.element();
     for (const Doc::Member* entry : entries) {
       out_.message_field(field.number, [&] {

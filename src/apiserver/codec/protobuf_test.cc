@@ -61,9 +61,9 @@ TEST(Protobuf, ReadsTheBytesOfGo) {
 
 TEST(Protobuf, ReadsShortBytes) {
   // No field but the ones that count, as other writers do.
-  const std::string bytes =
-      bytes_of("6b3873000a0f0a0276311209436f6e6669674d6170121b0a110a0270621a0b6d65646961"
-               "2d747970657312060a016b120176");
+  const std::string bytes = bytes_of(
+      "6b3873000a0f0a0276311209436f6e6669674d6170121b0a110a0270621a0b6d65646961"
+      "2d747970657312060a016b120176");
   const auto envelope = open_envelope(bytes);
   ASSERT_TRUE(envelope.has_value());
   EXPECT_EQ(envelope->kind, "ConfigMap");
@@ -74,32 +74,51 @@ TEST(Protobuf, ReadsShortBytes) {
 
 TEST(Protobuf, UnknownFieldsAreSkipped) {
   // 99: varint, fixed64, bytes, group with a group inside, fixed32; then data 2 of a ConfigMap.
-  const std::string unknown = "980601" "9906" "0102030405060708" "9a060161" "9b06" "9b06" "0801"
-                              "9c06" "9c06" "9d06" "01020304";
+  const std::string unknown =
+      "980601"
+      "9906"
+      "0102030405060708"
+      "9a060161"
+      "9b06"
+      "9b06"
+      "0801"
+      "9c06"
+      "9c06"
+      "9d06"
+      "01020304";
   EXPECT_EQ(decoded(bytes_of(unknown + "12060a016b120176"), "core.v1.ConfigMap"),
             R"({"data":{"k":"v"}})");
 }
 
 TEST(Protobuf, PiecesOfOneMessageAreMerged) {
   // metadata {name: a}, metadata {namespace: b}, metadata {name: c}
-  EXPECT_EQ(decoded(bytes_of("0a030a0161" "0a031a0162" "0a030a0163"), "core.v1.ConfigMap"),
+  EXPECT_EQ(decoded(bytes_of("0a030a0161"
+                             "0a031a0162"
+                             "0a030a0163"),
+                    "core.v1.ConfigMap"),
             R"({"metadata":{"name":"c","namespace":"b"}})");
 }
 
 TEST(Protobuf, TheLastOfEqualKeysCounts) {
-  EXPECT_EQ(decoded(bytes_of("12060a016b120176" "12060a0161120162" "12060a016b120178"),
+  EXPECT_EQ(decoded(bytes_of("12060a016b120176"
+                             "12060a0161120162"
+                             "12060a016b120178"),
                     "core.v1.ConfigMap"),
             R"({"data":{"a":"b","k":"x"}})");
 }
 
 TEST(Protobuf, EntriesMayLackKeyOrValue) {
-  EXPECT_EQ(decoded(bytes_of("1200" "12030a0161"), "core.v1.ConfigMap"),
+  EXPECT_EQ(decoded(bytes_of("1200"
+                             "12030a0161"),
+                    "core.v1.ConfigMap"),
             R"({"data":{"":"","a":""}})");
 }
 
 TEST(Protobuf, PackedNumbersAreRead) {
   // PodSecurityContext.supplementalGroups = 4
-  EXPECT_EQ(decoded(bytes_of("22020102" "2003"), "core.v1.PodSecurityContext"),
+  EXPECT_EQ(decoded(bytes_of("22020102"
+                             "2003"),
+                    "core.v1.PodSecurityContext"),
             R"({"supplementalGroups":[1,2,3]})");
 }
 
@@ -204,9 +223,9 @@ TEST(Envelope, MustBeOne) {
 }
 
 TEST(Envelope, OfAList) {
-  const Doc list = doc_of(
-      R"({"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7",)"
-      R"("continue":"c","remainingItemCount":3},"items":[{"metadata":{"name":"a"}},{}]})");
+  const Doc list =
+      doc_of(R"({"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7",)"
+             R"("continue":"c","remainingItemCount":3},"items":[{"metadata":{"name":"a"}},{}]})");
   EXPECT_EQ(hex(encode_protobuf_list(list, schema::get("core.v1.ConfigMap"))),
             "6b3873000a130a027631120d436f6e6669674d61704c69737412350a0a0a001201371a0163200312130a11"
             "0a016112001a0022002a0032003800420012120a100a0012001a0022002a003200380042001a002200");
@@ -220,9 +239,9 @@ TEST(Envelope, FramesOfAWatch) {
 }
 
 TEST(Envelope, OfAStatus) {
-  const Doc status = doc_of(
-      R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"m",)"
-      R"("reason":"NotFound","details":{"name":"x","kind":"pods"},"code":404})");
+  const Doc status =
+      doc_of(R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"m",)"
+             R"("reason":"NotFound","details":{"name":"x","kind":"pods"},"code":404})");
   EXPECT_EQ(hex(encode_protobuf(status, schema::get("meta.v1.Status"))),
             "6b3873000a0c0a027631120653746174757312320a060a0012001a0012074661696c7572651a016d22084e"
             "6f74466f756e642a0f0a017812001a04706f6473280032003094031a002200");

@@ -24,24 +24,42 @@ using schema::Struct;
 using schema::Type;
 
 constexpr const char* kKinds[] = {
-    "core.v1.Namespace",       "core.v1.Node",
-    "core.v1.Pod",             "core.v1.Service",
-    "core.v1.ConfigMap",       "core.v1.Secret",
-    "core.v1.ServiceAccount",  "core.v1.Event",
-    "core.v1.PersistentVolume", "core.v1.PersistentVolumeClaim",
-    "core.v1.LimitRange",      "core.v1.ResourceQuota",
-    "core.v1.Endpoints",       "apps.v1.Deployment",
-    "apps.v1.StatefulSet",     "apps.v1.DaemonSet",
-    "apps.v1.ReplicaSet",      "apps.v1.ControllerRevision",
-    "batch.v1.Job",            "batch.v1.CronJob",
-    "policy.v1.PodDisruptionBudget", "scheduling.v1.PriorityClass",
-    "coordination.v1.Lease",   "events.v1.Event",
-    "storage.v1.StorageClass", "storage.v1.CSINode",
-    "resource.v1.ResourceSlice", "resource.v1.ResourceClaim",
-    "autoscaling.v2.HorizontalPodAutoscaler", "rbac.v1.ClusterRole",
-    "discovery.v1.EndpointSlice", "authentication.v1.TokenReview",
-    "scheduling.v1alpha2.PodGroup", "apiextensions.v1.CustomResourceDefinition",
-    "meta.v1.Status",          "meta.v1.DeleteOptions",
+    "core.v1.Namespace",
+    "core.v1.Node",
+    "core.v1.Pod",
+    "core.v1.Service",
+    "core.v1.ConfigMap",
+    "core.v1.Secret",
+    "core.v1.ServiceAccount",
+    "core.v1.Event",
+    "core.v1.PersistentVolume",
+    "core.v1.PersistentVolumeClaim",
+    "core.v1.LimitRange",
+    "core.v1.ResourceQuota",
+    "core.v1.Endpoints",
+    "apps.v1.Deployment",
+    "apps.v1.StatefulSet",
+    "apps.v1.DaemonSet",
+    "apps.v1.ReplicaSet",
+    "apps.v1.ControllerRevision",
+    "batch.v1.Job",
+    "batch.v1.CronJob",
+    "policy.v1.PodDisruptionBudget",
+    "scheduling.v1.PriorityClass",
+    "coordination.v1.Lease",
+    "events.v1.Event",
+    "storage.v1.StorageClass",
+    "storage.v1.CSINode",
+    "resource.v1.ResourceSlice",
+    "resource.v1.ResourceClaim",
+    "autoscaling.v2.HorizontalPodAutoscaler",
+    "rbac.v1.ClusterRole",
+    "discovery.v1.EndpointSlice",
+    "authentication.v1.TokenReview",
+    "scheduling.v1alpha2.PodGroup",
+    "apiextensions.v1.CustomResourceDefinition",
+    "meta.v1.Status",
+    "meta.v1.DeleteOptions",
 };
 
 class Generator {
@@ -86,20 +104,28 @@ class Generator {
 
   Doc scalar(const Type& type, int depth) {
     switch (type.base) {
-      case Base::Struct: return object(*type.of, depth);
+      case Base::Struct:
+        return object(*type.of, depth);
       case Base::String:
         return one_of({"", "a", "y", "1", "가나", "\"quoted\"\n", "- x: y", "~"});
-      case Base::Bool: return below(2) == 0;
-      case Base::Int32: return below(2000) - 1000;
+      case Base::Bool:
+        return below(2) == 0;
+      case Base::Int32:
+        return below(2000) - 1000;
       case Base::Int64:
         return static_cast<std::int64_t>(random_()) * (below(2) == 0 ? 1 : -1'000'003);
-      case Base::Float64: return Doc::number(one_of({"1.5", "1e21", "0.1", "-2.25", "1e-7"}));
-      case Base::Bytes: return one_of({"", "YQ==", "//79", "YWJj"});
+      case Base::Float64:
+        return Doc::number(one_of({"1.5", "1e21", "0.1", "-2.25", "1e-7"}));
+      case Base::Bytes:
+        return one_of({"", "YQ==", "//79", "YWJj"});
       case Base::Quantity:
         return one_of({"0", "1", "100m", "1.5Gi", "1024Mi", "12e6", "8Ei", "-1"});
-      case Base::Time: return one_of({"2024-01-01T00:00:00Z", "1969-06-30T12:00:00.5+02:00"});
-      case Base::MicroTime: return "2024-01-01T00:00:00.123456Z";
-      case Base::Duration: return one_of({"1h", "0s", "1.5s", "-5ms"});
+      case Base::Time:
+        return one_of({"2024-01-01T00:00:00Z", "1969-06-30T12:00:00.5+02:00"});
+      case Base::MicroTime:
+        return "2024-01-01T00:00:00.123456Z";
+      case Base::Duration:
+        return one_of({"1h", "0s", "1.5s", "-5ms"});
       case Base::IntOrString:
         return below(2) == 0 ? Doc(below(100)) : Doc(one_of({"50%", "", "http"}));
       case Base::Raw:

@@ -134,7 +134,7 @@ class Builder final : public YAML::EventHandler {
     bool has_key = false;
     bool is_merge = false;  // the key is "<<"
     Doc key;
-    KeyText plain_key;  // where it is one word without quotes
+    KeyText plain_key;            // where it is one word without quotes
     std::vector<Origin> origins;  // of each member
   };
 
@@ -274,9 +274,8 @@ class Builder final : public YAML::EventHandler {
     Doc::Members& members = level.doc.members();
     std::vector<std::size_t> order(members.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::stable_sort(order, {}, [&](std::size_t i) -> const std::string& {
-      return members[i].key;
-    });
+    std::ranges::stable_sort(order, {},
+                             [&](std::size_t i) -> const std::string& { return members[i].key; });
     Doc::Members sorted;
     sorted.reserve(members.size());
     for (const std::size_t i : order) {

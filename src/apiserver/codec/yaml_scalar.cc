@@ -18,8 +18,8 @@ namespace jogak::codec {
 namespace {
 
 constexpr std::string_view kTagPrefix = "tag:yaml.org,2002:";
-constexpr std::string_view kTrue[] = {"y",   "Y",    "yes",  "Yes", "YES", "true",
-                                      "True", "TRUE", "on",   "On",  "ON"};
+constexpr std::string_view kTrue[] = {"y",    "Y",    "yes", "Yes", "YES", "true",
+                                      "True", "TRUE", "on",  "On",  "ON"};
 constexpr std::string_view kFalse[] = {"n",     "N",     "no",  "No",  "NO", "false",
                                        "False", "FALSE", "off", "Off", "OFF"};
 constexpr std::string_view kNull[] = {"", "~", "null", "Null", "NULL"};
