@@ -20,10 +20,10 @@ class Controller {
 
 struct ControllerOptions {
   TimeUs node_monitor_period = 5 * kSecondInUs;
-  TimeUs node_grace = 50 * kSecondInUs;       // without a lease renewal: Ready=Unknown
+  TimeUs node_grace = 50 * kSecondInUs;  // without a lease renewal: Ready=Unknown
   TimeUs pod_gc_period = 20 * kSecondInUs;
   TimeUs hpa_period = 15 * kSecondInUs;
-  std::string root_ca;                        // PEM, for the config map kube-root-ca.crt
+  std::string root_ca;  // PEM, for the config map kube-root-ca.crt
 };
 
 // Makes the API for one controller, by the name of its field manager.

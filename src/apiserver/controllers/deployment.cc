@@ -91,8 +91,7 @@ class Deployments : public Controller {
       return current == nullptr ? api::ApiResult<void>() : follow_scale(deployment, all);
     }
     JOGAK_TRY_VOID(say_paused(deployment, false));
-    const bool is_recreate =
-        deployment.get("spec", "strategy", "type").as_string() == "Recreate";
+    const bool is_recreate = deployment.get("spec", "strategy", "type").as_string() == "Recreate";
     if (is_recreate) return recreate(deployment, all);
     JOGAK_TRY_VOID(have_current(deployment, all));
     if (is_scaling(deployment, all)) return follow_scale(deployment, all);
@@ -104,10 +103,9 @@ class Deployments : public Controller {
     const bool was_paused = reason == "DeploymentPaused";
     if (is_paused == was_paused || !deployment["spec"].has("progressDeadlineSeconds")) return {};
     Doc changed = deployment;
-    set_deployment_condition(changed, "Progressing", "Unknown",
-                             is_paused ? "DeploymentPaused" : "DeploymentResumed",
-                             is_paused ? "Deployment is paused" : "Deployment is resumed",
-                             api_->now());
+    set_deployment_condition(
+        changed, "Progressing", "Unknown", is_paused ? "DeploymentPaused" : "DeploymentResumed",
+        is_paused ? "Deployment is paused" : "Deployment is resumed", api_->now());
     JOGAK_TRY_VOID(api_->update(kTable, std::move(changed), "status"));
     return {};
   }
@@ -176,20 +174,20 @@ class Deployments : public Controller {
     const std::string text = std::to_string(revision);
     if (api::meta(deployment)["annotations"][kRevision].as_string() != text) {
       // through status, so that the generation stays: nothing was asked for
-      JOGAK_TRY(Doc marked, api_->get(kTable, api::namespace_of(deployment),
-                                      api::name_of(deployment)));
+      JOGAK_TRY(Doc marked,
+                api_->get(kTable, api::namespace_of(deployment), api::name_of(deployment)));
       marked.at("metadata", "annotations").set(kRevision, text);
       JOGAK_TRY_VOID(api_->update(kTable, std::move(marked), "status"));
     }
     const bool has_progress = !api::condition_of(deployment, "Progressing").is_null();
     if (!deployment["spec"].has("progressDeadlineSeconds") || (!is_new && has_progress)) return {};
-    JOGAK_TRY(Doc fresh, api_->get(kTable, api::namespace_of(deployment),
-                                   api::name_of(deployment)));
-    set_deployment_condition(
-        fresh, "Progressing", "True", is_new ? "NewReplicaSetCreated" : "FoundNewReplicaSet",
-        fmt::format("{} new replica set \"{}\"", is_new ? "Created" : "Found",
-                    api::name_of(current)),
-        api_->now());
+    JOGAK_TRY(Doc fresh,
+              api_->get(kTable, api::namespace_of(deployment), api::name_of(deployment)));
+    set_deployment_condition(fresh, "Progressing", "True",
+                             is_new ? "NewReplicaSetCreated" : "FoundNewReplicaSet",
+                             fmt::format("{} new replica set \"{}\"", is_new ? "Created" : "Found",
+                                         api::name_of(current)),
+                             api_->now());
     JOGAK_TRY_VOID(api_->update(kTable, std::move(fresh), "status"));
     return {};
   }
@@ -219,8 +217,8 @@ class Deployments : public Controller {
     auto made = api_->create(kSets, api::namespace_of(deployment), std::move(set));
     if (made.has_value() || made.error().code != 409) return made;
     // The name is taken: by another template, so that the next try needs another name.
-    JOGAK_TRY(Doc fresh, api_->get(kTable, api::namespace_of(deployment),
-                                   api::name_of(deployment)));
+    JOGAK_TRY(Doc fresh,
+              api_->get(kTable, api::namespace_of(deployment), api::name_of(deployment)));
     fresh.at("status").set("collisionCount", collisions + 1);
     JOGAK_TRY_VOID(api_->update(kTable, std::move(fresh), "status"));
     return made;
@@ -369,8 +367,8 @@ class Deployments : public Controller {
     const std::int64_t limit = deployment.get("spec", "revisionHistoryLimit").as_int(10);
     std::vector<const Doc*> old;
     for (const Doc& set : all) {
-      const bool is_empty = replicas_of(set) == 0 && status_of_set(set, "replicas") == 0 &&
-                            !api::is_deleting(set);
+      const bool is_empty =
+          replicas_of(set) == 0 && status_of_set(set, "replicas") == 0 && !api::is_deleting(set);
       if (&set != current && is_empty) old.push_back(&set);
     }
     std::ranges::sort(old, {}, [](const Doc* set) { return revision_of(*set); });
@@ -392,9 +390,8 @@ class Deployments : public Controller {
     copy_failure(status, all);
     // a deadline passes without anything else happening
     const Doc* deadline = (*deployment)["spec"].find("progressDeadlineSeconds");
-    const bool is_under_way =
-        api::condition_of(*deployment, "Progressing")["reason"].as_string() !=
-        "NewReplicaSetAvailable";
+    const bool is_under_way = api::condition_of(*deployment, "Progressing")["reason"].as_string() !=
+                              "NewReplicaSetAvailable";
     if (deadline != nullptr && is_under_way && deadline->as_int() < 1'000'000'000) {
       queue_.add_after((deadline->as_int() + 1) * kSecondInUs, key);
     }

@@ -26,8 +26,7 @@ bool is_complete(const Doc& deployment, const Doc& status) {
   const std::int64_t wanted = replicas_of(deployment);
   return status["updatedReplicas"].as_int() == wanted && status["replicas"].as_int() == wanted &&
          status["availableReplicas"].as_int() == wanted &&
-         status["observedGeneration"].as_int() >=
-             api::meta(deployment)["generation"].as_int();
+         status["observedGeneration"].as_int() >= api::meta(deployment)["generation"].as_int();
 }
 
 // Whether there is more of the new, or less of the old, than before.
@@ -48,9 +47,9 @@ Limits limits_of(const Doc& deployment) {
   if (strategy["type"].as_string() != "RollingUpdate") return {};
   const std::int64_t replicas = replicas_of(deployment);
   if (replicas == 0) return {};
-  Limits limits{.surge = share_of(strategy.get("rollingUpdate", "maxSurge"), replicas, true),
-                .unavailable =
-                    share_of(strategy.get("rollingUpdate", "maxUnavailable"), replicas, false)};
+  Limits limits{
+      .surge = share_of(strategy.get("rollingUpdate", "maxSurge"), replicas, true),
+      .unavailable = share_of(strategy.get("rollingUpdate", "maxUnavailable"), replicas, false)};
   if (limits.surge == 0 && limits.unavailable == 0) limits.unavailable = 1;  // or it never moves
   limits.unavailable = std::min(limits.unavailable, replicas);
   return limits;
@@ -97,8 +96,8 @@ void set_deployment_condition(Doc& deployment, std::string_view type, std::strin
                               std::string_view reason, std::string_view message, TimeUs now,
                               bool renew) {
   const Doc before = api::condition_of(deployment, type);
-  const bool is_same = before["status"].as_string() == status &&
-                       before["reason"].as_string() == reason;
+  const bool is_same =
+      before["status"].as_string() == status && before["reason"].as_string() == reason;
   if (is_same && !renew) return;
   Doc kept = Doc::array();
   for (const Doc& condition : deployment.get("status", "conditions").items()) {
@@ -106,14 +105,14 @@ void set_deployment_condition(Doc& deployment, std::string_view type, std::strin
   }
   const std::string time = api::format_time(now);
   const bool keeps_transition = before["status"].as_string() == status;
-  kept.push(Doc::object()
-                .set("type", type)
-                .set("status", status)
-                .set("lastUpdateTime", time)
-                .set("lastTransitionTime",
-                     keeps_transition ? before["lastTransitionTime"] : Doc(time))
-                .set("reason", reason)
-                .set("message", message));
+  kept.push(
+      Doc::object()
+          .set("type", type)
+          .set("status", status)
+          .set("lastUpdateTime", time)
+          .set("lastTransitionTime", keeps_transition ? before["lastTransitionTime"] : Doc(time))
+          .set("reason", reason)
+          .set("message", message));
   deployment.at("status").set("conditions", std::move(kept));
 }
 
@@ -129,8 +128,7 @@ Doc deployment_status(const Doc& deployment, const std::vector<Doc>& all, const 
     available += status_of_set(set, "availableReplicas");
     terminating += status_of_set(set, "terminatingReplicas");
   }
-  const std::int64_t unavailable =
-      std::max<std::int64_t>(total_replicas(all) - available, 0);
+  const std::int64_t unavailable = std::max<std::int64_t>(total_replicas(all) - available, 0);
   const auto put = [&](std::string_view member, std::int64_t value) {
     if (value == 0) {
       status.erase(member);
@@ -146,25 +144,22 @@ Doc deployment_status(const Doc& deployment, const std::vector<Doc>& all, const 
   put("unavailableReplicas", unavailable);
   status.set("terminatingReplicas", terminating);
 
-  const bool has_minimum =
-      available >= replicas_of(deployment) - limits_of(deployment).unavailable;
+  const bool has_minimum = available >= replicas_of(deployment) - limits_of(deployment).unavailable;
   set_deployment_condition(changed, "Available", has_minimum ? "True" : "False",
                            has_minimum ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable",
                            has_minimum ? "Deployment has minimum availability."
                                        : "Deployment does not have minimum availability.",
                            now);
   const Doc progress = api::condition_of(changed, "Progressing");
-  const bool was_complete =
-      changed["status"]["replicas"] == changed["status"]["updatedReplicas"] &&
-      progress["reason"].as_string() == "NewReplicaSetAvailable";
+  const bool was_complete = changed["status"]["replicas"] == changed["status"]["updatedReplicas"] &&
+                            progress["reason"].as_string() == "NewReplicaSetAvailable";
   const Doc* deadline = deployment["spec"].find("progressDeadlineSeconds");
   if (deadline == nullptr || was_complete || deployment.get("spec", "paused").as_bool()) {
     return changed["status"];
   }
-  const std::string name =
-      current.is_null() ? api::name_of(deployment) : api::name_of(current);
-  const std::string what = fmt::format(
-      "{} \"{}\"", current.is_null() ? "Deployment" : "ReplicaSet", name);
+  const std::string name = current.is_null() ? api::name_of(deployment) : api::name_of(current);
+  const std::string what =
+      fmt::format("{} \"{}\"", current.is_null() ? "Deployment" : "ReplicaSet", name);
   if (is_complete(deployment, changed["status"])) {
     set_deployment_condition(changed, "Progressing", "True", "NewReplicaSetAvailable",
                              what + " has successfully progressed.", now);
@@ -172,8 +167,7 @@ Doc deployment_status(const Doc& deployment, const std::vector<Doc>& all, const 
     set_deployment_condition(changed, "Progressing", "True", "ReplicaSetUpdated",
                              what + " is progressing.", now, true);
   } else if (!progress.is_null()) {
-    const TimeUs since =
-        api::parse_time(progress["lastUpdateTime"].as_string()).value_or(now);
+    const TimeUs since = api::parse_time(progress["lastUpdateTime"].as_string()).value_or(now);
     if (now - since >= deadline->as_int() * kSecondInUs &&
         progress["reason"].as_string() != "NewReplicaSetAvailable") {
       set_deployment_condition(changed, "Progressing", "False", "ProgressDeadlineExceeded",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The arithmetic of a deployment: how many pods a rolling update may have more or less, which replica
-// sets are old, what the status says. No writes here.
+// The arithmetic of a deployment: how many pods a rolling update may have more or less, which
+// replica sets are old, what the status says. No writes here.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,14 @@ struct Limits {
 };
 Limits limits_of(const Doc& deployment);
 
-std::int64_t replicas_of(const Doc& object);             // spec.replicas, 1 when absent
+std::int64_t replicas_of(const Doc& object);  // spec.replicas, 1 when absent
 std::int64_t status_of_set(const Doc& set, std::string_view member);
-std::int64_t revision_of(const Doc& object);             // of the annotation, 0 when absent
+std::int64_t revision_of(const Doc& object);  // of the annotation, 0 when absent
 std::int64_t total_replicas(const std::vector<Doc>& sets);
 bool is_same_template(const Doc& deployment, const Doc& set);
 // Of the newest replica set: how many it may have now.
-std::int64_t new_set_replicas(const Doc& deployment, const std::vector<Doc>& all, const Doc& current);
+std::int64_t new_set_replicas(const Doc& deployment, const std::vector<Doc>& all,
+                              const Doc& current);
 
 // Conditions in the order of their last change, as kubectl shows them. Nothing happens when status
 // and reason are as before, unless `renew`.

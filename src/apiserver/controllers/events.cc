@@ -35,8 +35,8 @@ void write_event(api::Api& api, std::string_view component, const Doc& object,
       .set("reportingComponent", component);
   auto made = api.create("events", ns, event);
   for (int i = 1; !made.has_value() && made.error().code == 409 && i < 16; ++i) {
-    event.at("metadata").set("name", fmt::format("{}.{:x}", api::name_of(object),
-                                                 api.now() * 1000 + i));
+    event.at("metadata")
+        .set("name", fmt::format("{}.{:x}", api::name_of(object), api.now() * 1000 + i));
     made = api.create("events", ns, event);
   }
 }

@@ -8,8 +8,8 @@
 
 namespace jogak::controllers {
 
-// About `object` (kind and apiVersion set). `component` is the source, e.g. "replicaset-controller".
-// An event that cannot be written is dropped: there is nobody to tell.
+// About `object` (kind and apiVersion set). `component` is the source, e.g.
+// "replicaset-controller". An event that cannot be written is dropped: there is nobody to tell.
 void write_event(api::Api& api, std::string_view component, const Doc& object,
                  std::string_view type, std::string_view reason, std::string_view message);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The garbage collector (pkg/controller/garbagecollector of Kubernetes is the model): a graph of all
-// objects by uid, kept by following every table; what lost all its owners is deleted, after the
+// The garbage collector (pkg/controller/garbagecollector of Kubernetes is the model): a graph of
+// all objects by uid, kept by following every table; what lost all its owners is deleted, after the
 // server itself was asked.
 #include <algorithm>
 #include <map>
@@ -52,10 +52,9 @@ class GarbageCollector : public Controller {
       kinds_[{table.api_version, table.kind}] = table;
       // events come and go by the thousand and own nothing
       if (table.name == "events" || following_.contains(table.name)) continue;
-      following_[table.name] =
-          api_->follow(table.name, [this, name = table.name](const api::Api::Change& change) {
-            on_change(name, change);
-          });
+      following_[table.name] = api_->follow(
+          table.name,
+          [this, name = table.name](const api::Api::Change& change) { on_change(name, change); });
     }
   }
 
@@ -82,8 +81,7 @@ class GarbageCollector : public Controller {
               .owners = {},
               .is_deleting = api::is_deleting(object),
               .is_orphaning = api::is_deleting(object) && api::has_finalizer(object, kOrphan),
-              .is_foreground =
-                  api::is_deleting(object) && api::has_finalizer(object, kForeground)};
+              .is_foreground = api::is_deleting(object) && api::has_finalizer(object, kForeground)};
     for (const Doc& reference : api::meta(object)["ownerReferences"].items()) {
       node.owners.push_back({.uid = reference["uid"].as_string(),
                              .table = table_of(reference),
@@ -180,11 +178,10 @@ class GarbageCollector : public Controller {
   }
 
   Outcome remove(const std::string& uid, const Node& node, std::string_view policy) {
-    const auto removed = api_->remove(
-        node.table, node.ns, node.name,
-        Doc::object()
-            .set("propagationPolicy", policy)
-            .set("preconditions", Doc::object().set("uid", uid)));
+    const auto removed = api_->remove(node.table, node.ns, node.name,
+                                      Doc::object()
+                                          .set("propagationPolicy", policy)
+                                          .set("preconditions", Doc::object().set("uid", uid)));
     const bool is_gone =
         removed.has_value() || removed.error().code == 404 || removed.error().code == 409;
     return is_gone ? Outcome::Done : Outcome::Retry;
@@ -205,8 +202,7 @@ class GarbageCollector : public Controller {
                          Doc value) {
     Doc patch = Doc::object();
     patch.at("metadata").set("uid", uid).set(member, value.empty() ? Doc() : std::move(value));
-    const auto written =
-        api_->patch(node.table, node.ns, node.name, api::PatchType::Merge, patch);
+    const auto written = api_->patch(node.table, node.ns, node.name, api::PatchType::Merge, patch);
     const bool is_gone = !written.has_value() && written.error().code == 404;
     return written.has_value() || is_gone ? Outcome::Done : Outcome::Retry;
   }
@@ -238,9 +234,8 @@ class GarbageCollector : public Controller {
     for (const std::string& dependent : dependents_of(uid)) {
       const auto it = nodes_.find(dependent);
       if (it == nodes_.end()) continue;
-      const bool blocks = std::ranges::any_of(it->second.owners, [&](const Owner& owner) {
-        return owner.uid == uid && owner.blocks;
-      });
+      const bool blocks = std::ranges::any_of(
+          it->second.owners, [&](const Owner& owner) { return owner.uid == uid && owner.blocks; });
       is_blocked = is_blocked || blocks;
       if (!it->second.is_deleting) queue_.add(dependent);
     }
@@ -250,8 +245,8 @@ class GarbageCollector : public Controller {
   std::unique_ptr<api::Api> api_;
   WorkQueue queue_;
   std::map<std::pair<std::string, std::string>, api::Api::Table> kinds_;
-  std::map<std::string, Node, std::less<>> nodes_;                          // by uid
-  std::map<std::string, std::set<std::string>, std::less<>> dependents_;    // uids by owner's uid
+  std::map<std::string, Node, std::less<>> nodes_;                        // by uid
+  std::map<std::string, std::set<std::string>, std::less<>> dependents_;  // uids by owner's uid
   std::map<std::string, std::shared_ptr<void>, std::less<>> following_;
   std::shared_ptr<void> crds_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

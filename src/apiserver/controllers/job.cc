@@ -86,15 +86,13 @@ class Jobs : public Controller {
     Doc patch = Doc::object();
     patch.at("metadata").set("uid", pod.uid);
     patch.at("metadata").set("$deleteFromPrimitiveList/finalizers", Doc::array().push(kTracking));
-    const auto written =
-        api_->patch("pods", pod.ns, pod.name, api::PatchType::Strategic, patch);
+    const auto written = api_->patch("pods", pod.ns, pod.name, api::PatchType::Strategic, patch);
     return written.has_value() || written.error().code == 404;
   }
 
   static Pods sort_pods(const Doc& job, const std::vector<PodViewPtr>& all) {
     Pods pods;
-    const bool only_failed =
-        job.get("spec", "podReplacementPolicy").as_string() == "Failed";
+    const bool only_failed = job.get("spec", "podReplacementPolicy").as_string() == "Failed";
     for (const PodViewPtr& pod : all) {
       if (pod->phase == PodPhase::Succeeded) {
         pods.succeeded.push_back(pod);
@@ -221,10 +219,9 @@ class Jobs : public Controller {
       }
     }
     const Doc* completions = spec.find("completions");
-    const bool is_complete =
-        completions != nullptr
-            ? succeeded >= completions->as_int()
-            : succeeded > 0 && pods.active.empty() && pods.terminating.empty();
+    const bool is_complete = completions != nullptr
+                                 ? succeeded >= completions->as_int()
+                                 : succeeded > 0 && pods.active.empty() && pods.terminating.empty();
     if (is_complete) {
       set_job_condition(job, "SuccessCriteriaMet", "True", "CompletionsReached",
                         "Reached expected number of succeeded pods", now);
@@ -244,8 +241,7 @@ class Jobs : public Controller {
     }
     if (!control_.is_settled(key)) return Outcome::Done;
     const auto active = static_cast<std::int64_t>(pods.active.size());
-    const std::int64_t wanted =
-        wanted_active(job, job.get("status", "succeeded").as_int(), active);
+    const std::int64_t wanted = wanted_active(job, job.get("status", "succeeded").as_int(), active);
     if (active > wanted) return remove_surplus(key, job, pods, active - wanted);
     const TimeUs next = next_attempt(job, pods);
     if (active < wanted && next > api_->now()) {
@@ -263,8 +259,8 @@ class Jobs : public Controller {
     for (const PodViewPtr& pod : pods.failed) {
       if (pod->phase == PodPhase::Failed) failures.push_back(pod->ended);
     }
-    const auto in_a_row = std::ranges::count_if(
-        failures, [&](TimeUs ended) { return ended > last_success; });
+    const auto in_a_row =
+        std::ranges::count_if(failures, [&](TimeUs ended) { return ended > last_success; });
     if (in_a_row == 0 || job.get("status", "failed").as_int() == 0) return 0;
     return *std::ranges::max_element(failures) + failure_backoff(in_a_row);
   }
@@ -272,9 +268,8 @@ class Jobs : public Controller {
   Outcome remove_surplus(const std::string& key, const Doc& job, const Pods& pods,
                          std::int64_t surplus) {
     std::vector<PodViewPtr> active = pods.active;
-    std::ranges::sort(active, [](const PodViewPtr& a, const PodViewPtr& b) {
-      return goes_first(*a, *b, {});
-    });
+    std::ranges::sort(
+        active, [](const PodViewPtr& a, const PodViewPtr& b) { return goes_first(*a, *b, {}); });
     for (std::int64_t i = 0; i < surplus; ++i) {
       if (!control_.remove(key, job, *active[static_cast<std::size_t>(i)]).has_value()) {
         return Outcome::Retry;
@@ -328,8 +323,7 @@ class Jobs : public Controller {
     Doc& status = job.at("status");
     auto active = static_cast<std::int64_t>(pods.active.size());
     if (is_job_finished(job)) active = 0;
-    const std::int64_t wanted =
-        wanted_active(job, status["succeeded"].as_int(), active);
+    const std::int64_t wanted = wanted_active(job, status["succeeded"].as_int(), active);
     // what was made in this turn is active already
     if (!control_.is_settled(key_of(api::namespace_of(job), api::name_of(job))) &&
         !is_job_finished(job)) {

@@ -26,8 +26,8 @@ constexpr std::string_view kRootCaNote =
 std::string listing(const std::map<std::string, std::size_t>& counts, std::string_view verb) {
   std::string text;
   for (const auto& [name, count] : counts) {
-    text += fmt::format("{}{} {} {} resource instances", text.empty() ? "" : ", ", name, verb,
-                        count);
+    text +=
+        fmt::format("{}{} {} {} resource instances", text.empty() ? "" : ", ", name, verb, count);
   }
   return text;
 }
@@ -98,8 +98,8 @@ class NamespaceController : public Controller {
     bool has_changed = false;
     const auto say = [&](std::string_view type, bool is_true, std::string_view reason,
                          std::string_view message) {
-      has_changed |= api::set_condition(space, type, is_true ? "True" : "False", reason, message,
-                                        now);
+      has_changed |=
+          api::set_condition(space, type, is_true ? "True" : "False", reason, message, now);
     };
     say("NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered",
         "All resources successfully discovered");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens to nodes and to the pods on them: health by leases, taints by conditions, evictions by
-// taints.
+// What happens to nodes and to the pods on them: health by leases, taints by conditions, evictions
+// by taints.
 #pragma once
 
 #include <memory>

@@ -94,8 +94,9 @@ std::vector<PodViewPtr> PodControl::claim(const Doc& owner, const api::LabelSele
     }
     Doc patch = Doc::object();  // it says it is somebody else's now
     patch.at("metadata").set("uid", pod->uid);
-    patch.at("metadata").set("ownerReferences",
-                             Doc::array().push(Doc::object().set("$patch", "delete").set("uid", uid)));
+    patch.at("metadata")
+        .set("ownerReferences",
+             Doc::array().push(Doc::object().set("$patch", "delete").set("uid", uid)));
     static_cast<void>(api_.patch("pods", ns, pod->name, api::PatchType::Strategic, patch));
   }
   if (api::is_deleting(owner)) return mine;
@@ -104,8 +105,7 @@ std::vector<PodViewPtr> PodControl::claim(const Doc& owner, const api::LabelSele
     Doc patch = Doc::object();
     patch.at("metadata").set("uid", pod->uid);
     patch.at("metadata").set("ownerReferences", Doc::array().push(controller_reference(owner)));
-    const auto adopted =
-        api_.patch("pods", ns, pod->name, api::PatchType::Strategic, patch);
+    const auto adopted = api_.patch("pods", ns, pod->name, api::PatchType::Strategic, patch);
     if (adopted.has_value()) mine.push_back(std::make_shared<const PodView>(view_of(*adopted)));
   }
   return mine;
@@ -126,9 +126,8 @@ api::ApiResult<Doc> PodControl::create(const std::string& key, const Doc& owner,
 
 api::ApiResult<void> PodControl::remove(const std::string& key, const Doc& owner,
                                         const PodView& pod) {
-  auto removed = api_.remove(
-      "pods", pod.ns, pod.name,
-      Doc::object().set("preconditions", Doc::object().set("uid", pod.uid)));
+  auto removed = api_.remove("pods", pod.ns, pod.name,
+                             Doc::object().set("preconditions", Doc::object().set("uid", pod.uid)));
   if (!removed.has_value() && removed.error().code == 404) return {};
   if (removed.has_value()) {
     expectations_.deleted(key, pod.uid);

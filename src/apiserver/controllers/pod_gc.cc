@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The pod garbage collector (pkg/controller/podgc of Kubernetes is the model): every period it
-// removes pods whose node has been gone for a while, pods that end without a node, and the oldest of
-// too many finished ones.
+// removes pods whose node has been gone for a while, pods that end without a node, and the oldest
+// of too many finished ones.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -69,18 +69,17 @@ class PodGc : public Controller {
       if (!api_->update("pods", *std::move(object), "status").has_value()) return;
     }
     // what fails is tried again in the next round
-    static_cast<void>(api_->remove(
-        "pods", pod.ns, pod.name,
-        Doc::object()
-            .set("gracePeriodSeconds", 0)
-            .set("preconditions", Doc::object().set("uid", pod.uid))));
+    static_cast<void>(api_->remove("pods", pod.ns, pod.name,
+                                   Doc::object()
+                                       .set("gracePeriodSeconds", 0)
+                                       .set("preconditions", Doc::object().set("uid", pod.uid))));
   }
 
   std::unique_ptr<api::Api> api_;
   PodIndex& pods_;
   TimeUs period_;
-  std::set<std::string, std::less<>> known_;                    // nodes
-  std::map<std::string, TimeUs, std::less<>> missing_since_;    // nodes that pods name
+  std::set<std::string, std::less<>> known_;                  // nodes
+  std::map<std::string, TimeUs, std::less<>> missing_since_;  // nodes that pods name
   std::shared_ptr<void> nodes_;
   TimerId timer_ = 0;
 };

@@ -125,7 +125,7 @@ std::vector<PodViewPtr> PodIndex::in_namespace(std::string_view ns) const {
 }
 
 std::vector<PodViewPtr> PodIndex::found_in(const std::map<std::string, Keys, std::less<>>& map,
-                                          std::string_view at) const {
+                                           std::string_view at) const {
   std::vector<PodViewPtr> found;
   const auto it = map.find(at);
   if (it == map.end()) return found;

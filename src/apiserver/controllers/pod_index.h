@@ -22,24 +22,22 @@ enum class PodPhase : std::uint8_t { Pending, Running, Succeeded, Failed, Unknow
 
 struct PodView {
   std::string ns, name, uid;
-  std::uint64_t revision = 0;         // metadata.resourceVersion
+  std::uint64_t revision = 0;  // metadata.resourceVersion
   api::Labels labels;
-  std::string owner_kind, owner_name, owner_uid;   // of the controller; "" for none
-  std::string node;                   // spec.nodeName
+  std::string owner_kind, owner_name, owner_uid;  // of the controller; "" for none
+  std::string node;                               // spec.nodeName
   PodPhase phase = PodPhase::Pending;
   bool is_ready = false;
-  TimeUs ready_since = 0;             // lastTransitionTime of Ready=True
+  TimeUs ready_since = 0;  // lastTransitionTime of Ready=True
   bool is_deleting = false;
-  TimeUs deletion_end = 0;            // deletionTimestamp
+  TimeUs deletion_end = 0;  // deletionTimestamp
   bool has_finalizers = false;
   TimeUs created = 0;
-  TimeUs ended = 0;                   // when the last of its containers ended, else when it was made
-  std::int64_t restarts = 0;          // of its containers together
-  std::int64_t deletion_cost = 0;     // controller.kubernetes.io/pod-deletion-cost
+  TimeUs ended = 0;                // when the last of its containers ended, else when it was made
+  std::int64_t restarts = 0;       // of its containers together
+  std::int64_t deletion_cost = 0;  // controller.kubernetes.io/pod-deletion-cost
 
-  bool is_finished() const {
-    return phase == PodPhase::Succeeded || phase == PodPhase::Failed;
-  }
+  bool is_finished() const { return phase == PodPhase::Succeeded || phase == PodPhase::Failed; }
   std::string key() const { return ns + "/" + name; }
   std::string_view label(std::string_view key) const;  // "" when absent
 };
@@ -75,7 +73,7 @@ class PodIndex {
       std::string_view at) const;
 
   using Keys = std::set<std::string, std::less<>>;
-  std::map<std::string, PodViewPtr, std::less<>> pods_;   // by ns/name
+  std::map<std::string, PodViewPtr, std::less<>> pods_;  // by ns/name
   std::map<std::string, Keys, std::less<>> by_node_, by_owner_, orphans_;
   std::vector<Listener> listeners_;
   std::shared_ptr<void> following_;

@@ -51,12 +51,12 @@ class TaintEviction : public Controller {
         pods_(context.pods),
         queue_(api_->loop(), [this](const std::string& key) { return sync(key); }) {
     nodes_ = api_->follow("nodes", [this](const api::Api::Change& change) { on_node(change); });
-    pods_.listen([this, alive = alive_](store::EventType type, const PodViewPtr& pod,
-                                        const PodViewPtr&) {
-      if (!*alive) return;
-      const bool is_due = type != store::EventType::Deleted && taints_.contains(pod->node);
-      if (is_due) queue_.add(pod->key());
-    });
+    pods_.listen(
+        [this, alive = alive_](store::EventType type, const PodViewPtr& pod, const PodViewPtr&) {
+          if (!*alive) return;
+          const bool is_due = type != store::EventType::Deleted && taints_.contains(pod->node);
+          if (is_due) queue_.add(pod->key());
+        });
   }
   ~TaintEviction() override { *alive_ = false; }
 
@@ -116,8 +116,7 @@ class TaintEviction : public Controller {
     const std::string uid = api::uid_of(pod);
     if (!api_->update("pods", std::move(pod), "status").has_value()) return Outcome::Retry;
     const auto removed = api_->remove(
-        "pods", ns, name,
-        Doc::object().set("preconditions", Doc::object().set("uid", uid)));
+        "pods", ns, name, Doc::object().set("preconditions", Doc::object().set("uid", uid)));
     return removed.has_value() || removed.error().code == 404 ? Outcome::Done : Outcome::Retry;
   }
 

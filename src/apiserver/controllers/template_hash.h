@@ -9,8 +9,8 @@
 
 namespace jogak::controllers {
 
-// Of what the value says, whatever the order of its members; `collisions` makes another name for the
-// same value.
+// Of what the value says, whatever the order of its members; `collisions` makes another name for
+// the same value.
 std::string template_hash(const Doc& value, std::int64_t collisions);
 
 }  // namespace jogak::controllers

@@ -19,8 +19,8 @@
 namespace jogak::controllers {
 
 enum class Outcome : std::uint8_t {
-  Done,   // nothing left to do until something changes
-  Retry   // a conflict or a refusal: try again after a while (5 ms doubling to 16 s)
+  Done,  // nothing left to do until something changes
+  Retry  // a conflict or a refusal: try again after a while (5 ms doubling to 16 s)
 };
 
 class WorkQueue {
