@@ -136,11 +136,10 @@ ApiResult<Answer> refuse_node_proxy(Ops& ops, Call& call) {
 }
 
 Resource nodes() {
-  Resource resource =
-      make_resource({kCore, "nodes", "Node", "no", Cluster, kHas, node_strategy()});
-  Subresource proxy = subresource(
-      "proxy", resource,
-      verbs_of({Verb::Create, Verb::Delete, Verb::Get, Verb::Patch, Verb::Update}));
+  Resource resource = make_resource({kCore, "nodes", "Node", "no", Cluster, kHas, node_strategy()});
+  Subresource proxy =
+      subresource("proxy", resource,
+                  verbs_of({Verb::Create, Verb::Delete, Verb::Get, Verb::Patch, Verb::Update}));
   proxy.kind = "NodeProxyOptions";
   proxy.type = nullptr;
   proxy.handler = refuse_node_proxy;

@@ -21,7 +21,7 @@ struct KindOptions {
   std::function<std::optional<User>(std::string_view token)> authenticate;
 };
 
-void add_pod_kinds(Registry& registry, const KindOptions& options);       // pods, bindings
+void add_pod_kinds(Registry& registry, const KindOptions& options);  // pods, bindings
 // apps, batch, policy, autoscaling, services, endpoints, replication controllers
 void add_workload_kinds(Registry& registry, const KindOptions& options);
 // nodes, namespaces, config maps, secrets, accounts, events, storage, leases, rbac, DRA, scheduling
