@@ -28,9 +28,9 @@ inline constexpr std::string_view kUnhealthy = "jogak.io/unhealthy";
 
 struct KubeletOptions {
   RunDefaults run;
-  TimeUs stop_delay = 1 * kSecondInUs;       // from the deletion to the end of a well-behaved pod
-  TimeUs ready_delay = 0;                    // on top of a readiness probe's initial delay
-  TimeUs lease_period = 10 * kSecondInUs;    // stretched so that all nodes together write <= 40/s
+  TimeUs stop_delay = 1 * kSecondInUs;     // from the deletion to the end of a well-behaved pod
+  TimeUs ready_delay = 0;                  // on top of a readiness probe's initial delay
+  TimeUs lease_period = 10 * kSecondInUs;  // stretched so that all nodes together write <= 40/s
   std::string version = "v1.36.3";
 };
 
@@ -53,7 +53,7 @@ class Kubelets : public controllers::Controller {
   };
   struct NodeState {
     std::string name, ip;
-    std::uint32_t number = 0;         // for addresses
+    std::uint32_t number = 0;  // for addresses
     std::uint32_t next_pod = 1;
     bool is_down = false;
     bool has_status = false;

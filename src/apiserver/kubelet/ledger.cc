@@ -73,12 +73,11 @@ std::optional<Rejection> NodeLedger::admit(const std::string& uid, const Doc& po
     used += wanted;
     const api::Amount capacity = amount_in(allocatable_, name);
     if (used > capacity) {
-      return Rejection{
-          .reason = "OutOf" + name,
-          .message = fmt::format("Node didn't have enough resource: {}, requested: {}, used: {}, "
-                                 "capacity: {}",
-                                 name, shown(name, wanted), shown(name, before),
-                                 shown(name, capacity))};
+      return Rejection{.reason = "OutOf" + name,
+                       .message = fmt::format(
+                           "Node didn't have enough resource: {}, requested: {}, used: {}, "
+                           "capacity: {}",
+                           name, shown(name, wanted), shown(name, before), shown(name, capacity))};
     }
   }
   api::add_resources(used_, held.requests);

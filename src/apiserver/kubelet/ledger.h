@@ -20,7 +20,7 @@ namespace jogak::kubelet {
 
 // Why a pod is refused, as a real kubelet words it.
 struct Rejection {
-  std::string reason;   // OutOfcpu, OutOfpods, UnexpectedAdmissionError
+  std::string reason;  // OutOfcpu, OutOfpods, UnexpectedAdmissionError
   std::string message;
 };
 

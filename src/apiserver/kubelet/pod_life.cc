@@ -12,10 +12,10 @@ namespace jogak::kubelet {
 
 namespace {
 
-constexpr TimeUs kFirstBackoff = 10 * kSecondInUs;   // between runs of a failing container
+constexpr TimeUs kFirstBackoff = 10 * kSecondInUs;  // between runs of a failing container
 constexpr TimeUs kLongestBackoff = 300 * kSecondInUs;
-constexpr std::int32_t kTerminatedExit = 143;        // ended by SIGTERM
-constexpr std::int32_t kKilledExit = 137;            // ended by SIGKILL
+constexpr std::int32_t kTerminatedExit = 143;  // ended by SIGTERM
+constexpr std::int32_t kKilledExit = 137;      // ended by SIGKILL
 
 TimeUs readiness_delay(const Doc& pod) {
   std::int64_t seconds = 0;
@@ -40,20 +40,19 @@ std::string pod_ip(std::uint32_t node, std::uint32_t pod) {
 
 void Kubelets::later(const NodeState& node, PodRun& run, TimeUs when, Step step) {
   api_->loop().cancel(run.timer);
-  run.timer = api_->loop().at(
-      when, [this, alive = alive_, name = node.name, uid = run.uid, step] {
-        if (!*alive) return;
-        NodeState* at = find_node(name);
-        if (at == nullptr) return;
-        const auto it = at->runs.find(uid);
-        if (it == at->runs.end()) return;
-        it->second.timer = 0;
-        if (at->is_down) {  // nobody at home: look again when the node may be back
-          later(*at, it->second, api_->now() + kSecondInUs, step);
-          return;
-        }
-        (this->*step)(*at, it->second);
-      });
+  run.timer = api_->loop().at(when, [this, alive = alive_, name = node.name, uid = run.uid, step] {
+    if (!*alive) return;
+    NodeState* at = find_node(name);
+    if (at == nullptr) return;
+    const auto it = at->runs.find(uid);
+    if (it == at->runs.end()) return;
+    it->second.timer = 0;
+    if (at->is_down) {  // nobody at home: look again when the node may be back
+      later(*at, it->second, api_->now() + kSecondInUs, step);
+      return;
+    }
+    (this->*step)(*at, it->second);
+  });
 }
 
 bool Kubelets::write_status(NodeState& node, PodRun& run) {
@@ -86,10 +85,9 @@ void Kubelets::begin(NodeState& node, const Doc& pod) {
     return;
   }
   if (const auto rejection = node.ledger.admit(uid, pod)) {
-    const auto written =
-        api_->patch("pods", run.ns, run.name, api::PatchType::Merge,
-                    rejected_patch(pod, rejection->reason, rejection->message, api_->now()),
-                    "status");
+    const auto written = api_->patch(
+        "pods", run.ns, run.name, api::PatchType::Merge,
+        rejected_patch(pod, rejection->reason, rejection->message, api_->now()), "status");
     node.runs.erase(uid);
     static_cast<void>(written);  // gone meanwhile: nothing left to refuse
     return;
@@ -112,8 +110,8 @@ void Kubelets::adopt(NodeState& node, PodRun& run, const Doc& pod) {
     run.facts.pod_ip = ip;
   }
   for (const Doc& status : pod.get("status", "containerStatuses").items()) {
-    run.facts.restarts = std::max(run.facts.restarts,
-                                  static_cast<std::int32_t>(status["restartCount"].as_int()));
+    run.facts.restarts =
+        std::max(run.facts.restarts, static_cast<std::int32_t>(status["restartCount"].as_int()));
   }
   if (run.plan.run_time.has_value()) {
     later(node, run, run.facts.started + *run.plan.run_time, &Kubelets::end_run);
@@ -159,8 +157,7 @@ void Kubelets::end_run(NodeState& node, PodRun& run) {
   run.facts.has_run = true;
   run.facts.stage = Stage::Waiting;
   write_status(node, run);
-  const TimeUs backoff =
-      std::min(kLongestBackoff, kFirstBackoff << std::min(runs_before, 8));
+  const TimeUs backoff = std::min(kLongestBackoff, kFirstBackoff << std::min(runs_before, 8));
   later(node, run, api_->now() + backoff, &Kubelets::start_running);
 }
 
@@ -179,8 +176,7 @@ void Kubelets::finish_stop(NodeState& node, PodRun& run) {
   const std::string ns = run.ns;
   const std::string name = run.name;
   const std::string uid = run.uid;
-  const bool is_over =
-      run.facts.stage == Stage::Succeeded || run.facts.stage == Stage::Failed;
+  const bool is_over = run.facts.stage == Stage::Succeeded || run.facts.stage == Stage::Failed;
   if (run.is_admitted && !is_over) {
     run.facts.finished = api_->now();
     run.facts.started = std::max(run.facts.started, run.facts.admitted);
@@ -190,11 +186,10 @@ void Kubelets::finish_stop(NodeState& node, PodRun& run) {
     write_status(node, run);
   }
   node.ledger.release(uid);
-  const auto removed = api_->remove(
-      "pods", ns, name,
-      Doc::object()
-          .set("gracePeriodSeconds", 0)
-          .set("preconditions", Doc::object().set("uid", uid)));
+  const auto removed = api_->remove("pods", ns, name,
+                                    Doc::object()
+                                        .set("gracePeriodSeconds", 0)
+                                        .set("preconditions", Doc::object().set("uid", uid)));
   // Deleted comes back as a change and forgets the run; with a finalizer left it stays, stopped.
   if (!removed.has_value() && removed.error().code == 404) forget(node, uid);
 }

@@ -56,8 +56,7 @@ Doc waiting(std::string_view reason, std::string_view message = "") {
 Doc state_of(const PodFacts& facts, const std::string& id) {
   if (is_over(facts.stage)) return terminated(facts, id);
   if (facts.stage == Stage::Running) {
-    return Doc::object().set("running",
-                             Doc::object().set("startedAt", format_time(facts.started)));
+    return Doc::object().set("running", Doc::object().set("startedAt", format_time(facts.started)));
   }
   if (facts.stage == Stage::Waiting) {
     return waiting("CrashLoopBackOff", "back-off restarting failed container");
@@ -121,8 +120,7 @@ Doc status_patch(const Doc& pod, const PodFacts& facts, TimeUs now) {
   const std::string_view why =
       is_over(facts.stage) ? (facts.stage == Stage::Succeeded ? "PodCompleted" : "PodFailed")
                            : (is_ready ? "" : "ContainersNotReady");
-  put_condition(status, "PodReadyToStartContainers", has_started && !is_over(facts.stage), "",
-                now);
+  put_condition(status, "PodReadyToStartContainers", has_started && !is_over(facts.stage), "", now);
   put_condition(status, "Initialized", has_started || pod.get("spec", "initContainers").empty(),
                 facts.stage == Stage::Succeeded ? "PodCompleted" : "", now);
   put_condition(status, "Ready", is_ready, why, now);

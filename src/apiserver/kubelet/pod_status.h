@@ -13,9 +13,9 @@
 namespace jogak::kubelet {
 
 enum class Stage : std::uint8_t {
-  Starting,   // admitted; images are pulled, containers made
-  Running,    // containers run; ready when is_ready
-  Waiting,    // between two runs of its containers (CrashLoopBackOff)
+  Starting,  // admitted; images are pulled, containers made
+  Running,   // containers run; ready when is_ready
+  Waiting,   // between two runs of its containers (CrashLoopBackOff)
   Succeeded,
   Failed
 };
@@ -23,11 +23,11 @@ enum class Stage : std::uint8_t {
 struct PodFacts {
   Stage stage = Stage::Starting;
   bool is_ready = false;
-  TimeUs admitted = 0, started = 0, finished = 0;   // 0: not yet
+  TimeUs admitted = 0, started = 0, finished = 0;  // 0: not yet
   std::int32_t restarts = 0;
-  std::int32_t exit_code = 0;          // of the last run
+  std::int32_t exit_code = 0;  // of the last run
   std::string host_ip, pod_ip;
-  bool has_run = false;                // an earlier run ended: lastState is shown
+  bool has_run = false;  // an earlier run ended: lastState is shown
 };
 
 // {"status": {...}} for a merge patch. Keeps conditions of others (PodScheduled, DisruptionTarget)

@@ -88,8 +88,8 @@ std::optional<TimeUs> parse_seconds(std::string_view text) {
 RunPlan plan_of(const Doc& pod, const RunDefaults& defaults) {
   RunPlan plan;
   const Doc& annotations = api::meta(pod)["annotations"];
-  plan.start_delay = parse_seconds(annotations[kStartSeconds].as_string())
-                         .value_or(defaults.start_delay);
+  plan.start_delay =
+      parse_seconds(annotations[kStartSeconds].as_string()).value_or(defaults.start_delay);
   plan.ignores_term = annotations[kIgnoresTerm].as_string() == "true";
   if (const Doc* run = annotations.find(kRunSeconds)) {
     plan.run_time = parse_seconds(run->as_string());

@@ -13,14 +13,14 @@
 
 namespace jogak::kubelet {
 
-inline constexpr std::string_view kRunSeconds = "jogak.io/run-seconds";    // "30", "0.5"
-inline constexpr std::string_view kExitCode = "jogak.io/exit-code";        // "1"
+inline constexpr std::string_view kRunSeconds = "jogak.io/run-seconds";      // "30", "0.5"
+inline constexpr std::string_view kExitCode = "jogak.io/exit-code";          // "1"
 inline constexpr std::string_view kStartSeconds = "jogak.io/start-seconds";  // image and start
 inline constexpr std::string_view kIgnoresTerm = "jogak.io/ignores-term";  // "true": uses its grace
 
 struct RunPlan {
-  TimeUs start_delay = 0;              // from the binding to Running
-  std::optional<TimeUs> run_time;      // nullopt: until it is told to stop
+  TimeUs start_delay = 0;          // from the binding to Running
+  std::optional<TimeUs> run_time;  // nullopt: until it is told to stop
   std::int32_t exit_code = 0;
   bool ignores_term = false;
 };
