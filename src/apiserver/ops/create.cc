@@ -10,7 +10,7 @@ namespace jogak::api {
 
 namespace {
 
-constexpr int kNameAttempts = 8;        // of generated names that are taken
+constexpr int kNameAttempts = 8;               // of generated names that are taken
 constexpr std::size_t kGeneratedBaseMax = 58;  // of generateName, so that 5 letters fit into 63
 
 FieldErrors check_create(const Resource& resource, const Doc& object, WriteContext& context) {
@@ -68,8 +68,8 @@ ApiResult<Doc> Ops::create(WriteRequest& request, Doc object) {
   const FieldErrors errors = check_create(resource, object, context);
   if (!errors.empty()) {
     request.warnings.resize(warned);  // only valid objects are warned about
-    return invalid_object(resource.kind, resource.strategy->error_group(resource),
-                          name_of(object), errors);
+    return invalid_object(resource.kind, resource.strategy->error_group(resource), name_of(object),
+                          errors);
   }
   JOGAK_TRY_VOID(impl.validate(*this, admission, request));
   if (!version_sent.empty() && version_sent != "0") {

@@ -167,8 +167,8 @@ std::string Ops::Impl::new_uid() {
     if (i == 8 || i == 13 || i == 18 || i == 23) continue;
     uid[i] = kHex[rng.below(16)];
   }
-  uid[14] = '4';                         // version 4, random
-  uid[19] = kHex[8 + rng.below(4)];      // variant of RFC 4122
+  uid[14] = '4';                     // version 4, random
+  uid[19] = kHex[8 + rng.below(4)];  // variant of RFC 4122
   return uid;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The verbs on stored objects, for every kind alike: naming, defaults, admission, validation,
-// managed fields, preconditions, deletion with grace and finalizers. Values in, values out; no HTTP.
+// managed fields, preconditions, deletion with grace and finalizers. Values in, values out; no
+// HTTP.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +22,12 @@ namespace jogak::api {
 // What a write is about and how it was asked for.
 struct WriteRequest {
   const Resource* resource = nullptr;
-  std::string ns, name;      // name may be empty on create
-  std::string subresource;   // "" or "status" and the like
-  std::string manager;       // field manager
+  std::string ns, name;     // name may be empty on create
+  std::string subresource;  // "" or "status" and the like
+  std::string manager;      // field manager
   User user;
   bool is_dry_run = false;
-  bool is_apply = false;     // managed fields come from the patch itself
+  bool is_apply = false;              // managed fields come from the patch itself
   std::vector<std::string> warnings;  // filled in
 };
 
@@ -73,7 +74,7 @@ class Ops : public Lookup {
   ApiResult<Updated> change(WriteRequest& request, const Change& change, bool may_create = false);
 
   struct Removed {
-    Doc object;              // last state, or the state that waits for grace or finalizers
+    Doc object;  // last state, or the state that waits for grace or finalizers
     bool is_gone = false;
   };
   ApiResult<Removed> remove(WriteRequest& request, const DeleteOptions& options);

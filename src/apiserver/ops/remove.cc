@@ -126,8 +126,7 @@ ApiResult<Ops::Removed> Ops::remove(WriteRequest& request, const DeleteOptions& 
         .set("deletionGracePeriodSeconds", 0);
     raise_generation(object);
   }
-  const bool waits =
-      has_finalizers || meta(object)["deletionGracePeriodSeconds"].as_int() > 0;
+  const bool waits = has_finalizers || meta(object)["deletionGracePeriodSeconds"].as_int() > 0;
   if (waits) return Removed{.object = store_if_changed(std::move(object)), .is_gone = false};
   // watchers of a graceful kind see the end announced, then the end
   if (grace == Grace::Started) object = store_if_changed(std::move(object));

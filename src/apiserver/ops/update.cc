@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PUT, and every read-change-write (PATCH, subresources): preconditions, field owners, admission,
-// preparation, validation; a change of nothing stores nothing; the last finalizer removes the object.
+// preparation, validation; a change of nothing stores nothing; the last finalizer removes the
+// object.
 #include "apiserver/object/meta.h"
 #include "apiserver/ops/ops_impl.h"
 
@@ -43,8 +44,7 @@ FieldErrors check_update(const WriteRequest& request, const Doc& object, const D
   validate_meta_update(object["metadata"], old["metadata"], Path("metadata"), errors);
   using Checks = Strategy::MetaChecks;
   const Checks checks = resource.strategy->meta_checks_on_update();
-  const bool has_kube_rules =
-      resource.type != nullptr && resource.group != "apiextensions.k8s.io";
+  const bool has_kube_rules = resource.type != nullptr && resource.group != "apiextensions.k8s.io";
   if (has_kube_rules && checks != Checks::ByItself) {
     validate_meta_update(object["metadata"], old["metadata"], Path("metadata"), errors);
     validate_known_finalizers(object["metadata"]["finalizers"], Path("metadata.finalizers"),
@@ -86,8 +86,8 @@ ApiResult<Ops::Updated> Ops::update(WriteRequest& request, Doc object) {
   JOGAK_TRY_VOID(impl_->check_namespace(request, object));
   object.at("metadata").set("name", request.name);
   const bool may_create = request.resource->strategy->allows_create_on_update();
-  return replace(request, [&](const Doc&) -> ApiResult<Doc> { return std::move(object); },
-                 may_create, true);
+  return replace(
+      request, [&](const Doc&) -> ApiResult<Doc> { return std::move(object); }, may_create, true);
 }
 
 ApiResult<Ops::Updated> Ops::change(WriteRequest& request, const Change& change, bool may_create) {
@@ -114,9 +114,9 @@ ApiResult<Ops::Updated> Ops::replace(WriteRequest& request, const Change& change
   JOGAK_TRY_VOID(check_versions(resource, object, old, is_put));
   resource.strategy->set_defaults(object);
   if (uid_of(object).empty()) keep_metadata(object, old, {"uid"});
-  keep_metadata(object, old, {"name", "namespace", "creationTimestamp", "selfLink",
-                              "deletionTimestamp", "deletionGracePeriodSeconds", "generation",
-                              "resourceVersion"});
+  keep_metadata(object, old,
+                {"name", "namespace", "creationTimestamp", "selfLink", "deletionTimestamp",
+                 "deletionGracePeriodSeconds", "generation", "resourceVersion"});
   impl.track(request, old, object);
 
   Admission admission{.operation = Operation::Update,
