@@ -227,9 +227,8 @@ void Walk::visit_item(const ItemIndex::Entry* old, const ItemIndex::Entry* now,
   }
   if (old_repeated && now_repeated) {
     // Items that share a key have no fields of their own: they are one value together.
-    out.is_changed = !std::ranges::equal(old->all, now->all, [&](const Doc* a, const Doc* b) {
-      return is_same(*a, *b, item);
-    });
+    out.is_changed = !std::ranges::equal(
+        old->all, now->all, [&](const Doc* a, const Doc* b) { return is_same(*a, *b, item); });
     return;
   }
   if (old_repeated) {
@@ -263,9 +262,8 @@ bool Walk::visit_list(const Doc* old, const Doc* now, const TypeView& type, Leve
   for (const ItemIndex::Entry& entry : after.entries()) {
     if (before.find(entry.element) == nullptr) all.push_back({entry.element, nullptr, &entry});
   }
-  std::ranges::sort(all, [](const Both& a, const Both& b) {
-    return compare_elements(a.element, b.element) < 0;
-  });
+  std::ranges::sort(
+      all, [](const Both& a, const Both& b) { return compare_elements(a.element, b.element) < 0; });
   const TypeView item = type.item();
   for (const Both& both : all) {
     Level level;
@@ -296,9 +294,8 @@ bool same_value(const Doc& a, const Doc& b, const TypeView& type) {
   if (a.is_object()) return same_struct(a, b, type);
   if (!a.is_array() || a.size() != b.size()) return false;
   const TypeView item = type.item();
-  return std::ranges::equal(a.items(), b.items(), [&](const Doc& x, const Doc& y) {
-    return same_value(x, y, item);
-  });
+  return std::ranges::equal(a.items(), b.items(),
+                            [&](const Doc& x, const Doc& y) { return same_value(x, y, item); });
 }
 
 Comparison compare(const Doc& old, const Doc& object, const TypeView& type, Reading reading) {

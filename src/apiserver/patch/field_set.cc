@@ -16,9 +16,7 @@ constexpr std::string_view kAny = "*";
 
 using Children = std::span<const Doc::Member>;
 
-bool has_self(const FieldSet& node) {
-  return !node.empty() && node.members().front().key == kSelf;
-}
+bool has_self(const FieldSet& node) { return !node.empty() && node.members().front().key == kSelf; }
 
 void mark_self(FieldSet& node) {
   if (node.empty()) return;  // {} says it already

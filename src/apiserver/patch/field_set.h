@@ -8,8 +8,8 @@
 #pragma once
 
 #include <functional>
-#include <span>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +19,7 @@
 
 namespace jogak::patch {
 
-using FieldSet = Doc;  // an object
+using FieldSet = Doc;                        // an object
 using FieldPath = std::vector<std::string>;  // of elements
 
 // A set that somebody sent. nullopt when it cannot be read.

@@ -19,7 +19,7 @@ class ItemIndex {
   // element are left out.
   struct Entry {
     std::string element;
-    const Doc* item = nullptr;  // the first of them
+    const Doc* item = nullptr;    // the first of them
     std::vector<const Doc*> all;  // only when there are several
     bool is_repeated() const { return !all.empty(); }
   };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who owns which field: metadata.managedFields, kept on every write, and server-side apply on top of
-// it (structured merge and diff).
+// Who owns which field: metadata.managedFields, kept on every write, and server-side apply on top
+// of it (structured merge and diff).
 #pragma once
 
 #include <string>
@@ -24,15 +24,16 @@ struct ObjectType {
 // Who writes, and through what.
 struct Writer {
   std::string manager;
-  std::string api_version;   // "apps/v1"
-  std::string subresource;   // "" for the main resource
-  bool has_status = false;   // the kind has a status subresource: the main resource ignores status
+  std::string api_version;  // "apps/v1"
+  std::string subresource;  // "" for the main resource
+  bool has_status = false;  // the kind has a status subresource: the main resource ignores status
   TimeUs now = 0;
 };
 
 // Brings object.metadata.managedFields up to date after a create (`old` null) or an update that was
 // not an apply: what changed against `old` now belongs to the writer. `object` arrives with the
-// managedFields that the client sent: absent or empty ([] or [{}]) has the meaning the API gives it.
+// managedFields that the client sent: absent or empty ([] or [{}]) has the meaning the API gives
+// it.
 void track_update(const Doc& old, Doc& object, const Writer& writer, const ObjectType& type);
 
 // To be called on what an update is about to store: where nothing but the times in managedFields

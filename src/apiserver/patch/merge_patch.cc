@@ -13,7 +13,8 @@ namespace {
 // A null in an object means "absent"; one in a list stays, as the list would change its length.
 void prune_nulls(Doc& value) {
   if (value.is_object()) {
-    std::erase_if(value.members(), [](const Doc::Member& member) { return member.value.is_null(); });
+    std::erase_if(value.members(),
+                  [](const Doc::Member& member) { return member.value.is_null(); });
     for (auto& [key, inner] : value.members()) prune_nulls(inner);
   } else if (value.is_array()) {
     for (Doc& item : value.items()) prune_nulls(item);

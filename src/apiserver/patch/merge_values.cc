@@ -111,8 +111,8 @@ class ListMerge {
       if (taken_.contains(live_elements_[i])) ++i;
     }
     if (has_intent) {
-      const bool is_next = next_shared_ < shared_.size() &&
-                           shared_[next_shared_] == intent_elements_[j];
+      const bool is_next =
+          next_shared_ < shared_.size() && shared_[next_shared_] == intent_elements_[j];
       take_intent(j);
       if (is_next) ++next_shared_;
     }
@@ -124,7 +124,8 @@ class ListMerge {
     taken_.insert(element);
     const ItemIndex::Entry* live = live_index_.find(element);
     const Doc* before = live == nullptr ? nullptr : live->item;
-    if (live != nullptr && live->is_repeated()) before = &kNull;  // which of them is anybody's guess
+    if (live != nullptr && live->is_repeated())
+      before = &kNull;  // which of them is anybody's guess
     push(before, intent_index_.find(element)->item);
   }
 

@@ -99,8 +99,7 @@ Doc::Items merge_order(Doc::Items named, Doc::Items others, const Doc::Items& pa
   while (i < others.size() && j < named.size()) {
     const std::size_t left = live.find(others[i]);
     const std::size_t right = live.find(named[j]);
-    const bool is_before =
-        left != ItemPlaces::kNone && right != ItemPlaces::kNone && left < right;
+    const bool is_before = left != ItemPlaces::kNone && right != ItemPlaces::kNone && left < right;
     out.push_back(std::move(is_before ? others[i++] : named[j++]));
   }
   while (j < named.size()) out.push_back(std::move(named[j++]));

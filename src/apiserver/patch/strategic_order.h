@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The order of a list after a strategic merge: items that the patch names come in the patch's order,
-// the others in the live order, and both are interleaved as the live order allows.
+// The order of a list after a strategic merge: items that the patch names come in the patch's
+// order, the others in the live order, and both are interleaved as the live order allows.
 #pragma once
 
 #include <cstdint>
