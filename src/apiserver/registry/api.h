@@ -49,7 +49,7 @@ class Api {
 
   // What is stored here, custom resources too, in no particular order of importance.
   struct Table {
-    std::string name;           // for the calls below: "pods", "deployments.apps"
+    std::string name;  // for the calls below: "pods", "deployments.apps"
     std::string api_version, kind;
     bool is_namespaced = true;
   };

@@ -27,11 +27,11 @@ void Strategy::prepare_update(Doc& object, const Doc& old, WriteContext& /*conte
   }
 }
 
-void Strategy::validate_update(const Doc& /*object*/, const Doc& /*old*/,
-                               WriteContext& /*context*/, FieldErrors& /*errors*/) const {}
+void Strategy::validate_update(const Doc& /*object*/, const Doc& /*old*/, WriteContext& /*context*/,
+                               FieldErrors& /*errors*/) const {}
 
-void Strategy::prepare_subresource_update(std::string_view subresource, Doc& object,
-                                          const Doc& old, WriteContext& /*context*/) const {
+void Strategy::prepare_subresource_update(std::string_view subresource, Doc& object, const Doc& old,
+                                          WriteContext& /*context*/) const {
   if (subresource != "status") return;
   Doc merged = old;
   if (const Doc* status = object.find("status")) {
@@ -79,8 +79,8 @@ std::string Strategy::field(const Doc& object, std::string_view path) const {
   return at->is_number() ? at->number_text() : at->as_string();
 }
 
-std::optional<std::int64_t> Strategy::deletion_grace(
-    const Doc& /*object*/, std::optional<std::int64_t> /*asked*/) const {
+std::optional<std::int64_t> Strategy::deletion_grace(const Doc& /*object*/,
+                                                     std::optional<std::int64_t> /*asked*/) const {
   return std::nullopt;
 }
 

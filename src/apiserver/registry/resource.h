@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A resource of the API: its names, what may be done with it, and the code that knows its rules. The
-// generic handlers (rest/) do everything else, the same for every kind.
+// A resource of the API: its names, what may be done with it, and the code that knows its rules.
+// The generic handlers (rest/) do everything else, the same for every kind.
 #pragma once
 
 #include <cstdint>
@@ -48,10 +48,10 @@ class Lookup {
 struct WriteContext {
   TimeUs now = 0;
   const Lookup& lookup;
-  Rng& rng;                             // for generated names, uids, ports
+  Rng& rng;  // for generated names, uids, ports
   const User& user;
   bool is_dry_run = false;
-  std::vector<std::string>& warnings;   // become Warning headers
+  std::vector<std::string>& warnings;  // become Warning headers
 };
 
 // The rules of one kind. Objects are Docs that schema::decode() has been through: absent or of the
@@ -100,8 +100,8 @@ class Strategy {
   // deleted now. nullopt: the ordinary way.
   virtual std::optional<ApiResult<Doc>> delete_instead(const Doc& object,
                                                        WriteContext& context) const;
-  // Whether an object that is being deleted and has no metadata.finalizers left may vanish with this
-  // update (a namespace: only when spec.finalizers is empty).
+  // Whether an object that is being deleted and has no metadata.finalizers left may vanish with
+  // this update (a namespace: only when spec.finalizers is empty).
   virtual bool may_vanish(const Doc& object) const;
   // How often an update is checked for the rules of metadata besides the generic check, so that the
   // same mistake is reported as often as on the real server.
@@ -126,7 +126,14 @@ class Strategy {
 
 // Bits, one a verb.
 enum class Verb : std::uint16_t {
-  Get = 1, List = 2, Watch = 4, Create = 8, Update = 16, Patch = 32, Delete = 64, DeleteCollection = 128
+  Get = 1,
+  List = 2,
+  Watch = 4,
+  Create = 8,
+  Update = 16,
+  Patch = 32,
+  Delete = 64,
+  DeleteCollection = 128
 };
 constexpr std::uint16_t kAllVerbs = 255;
 // "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch", sorted.
@@ -140,18 +147,18 @@ struct Call {
   std::string subresource;
   Verb verb = Verb::Get;
   std::string ns, name;
-  Doc body;                            // decoded by the subresource's type; null for Get
+  Doc body;  // decoded by the subresource's type; null for Get
   std::vector<std::pair<std::string, std::string>> query;  // decoded parameters, in order
   User user;
-  std::string manager;                 // field manager
+  std::string manager;  // field manager
   bool is_dry_run = false;
-  std::vector<std::string> warnings;   // filled in
+  std::vector<std::string> warnings;  // filled in
 };
 
 struct Answer {
   int code = 200;
-  Doc body;                 // an object with kind and apiVersion
-  bool is_text = false;     // the answer is `text` as text/plain (logs)
+  Doc body;              // an object with kind and apiVersion
+  bool is_text = false;  // the answer is `text` as text/plain (logs)
   std::string text;
 };
 using CallHandler = std::function<ApiResult<Answer>(Ops&, Call&)>;
@@ -191,12 +198,12 @@ struct Resource {
   // Built-in kinds have a type; custom ones (crd/) a structural schema.
   const schema::Struct* type = nullptr;
   const Doc* custom_schema = nullptr;  // openAPIV3Schema; lives as long as the resource
-  Doc printer_columns;  // additionalPrinterColumns of a custom resource's version
+  Doc printer_columns;                 // additionalPrinterColumns of a custom resource's version
   std::shared_ptr<const Strategy> strategy;
   CallHandler create_handler;  // POST goes here instead of the store (reviews, pods' bindings)
-  std::string table;          // of the store: "pods", "deployments.apps"; shared by versions
+  std::string table;           // of the store: "pods", "deployments.apps"; shared by versions
   bool is_storage_version = true;
-  bool is_preferred = true;   // the version that names without a version mean
+  bool is_preferred = true;  // the version that names without a version mean
   std::string storage_version_hash;
 
   std::string api_version() const { return group.empty() ? version : group + "/" + version; }
