@@ -25,8 +25,8 @@ Refusal unsupported_type() {
 
 Refusal cannot_be_handled(const Expected& expected, std::string_view kind, std::string_view version,
                           std::string_view why) {
-  return bad_request(fmt::format("{} in version \"{}\" cannot be handled as a {}: {}", kind, version,
-                                 expected.kind, why));
+  return bad_request(fmt::format("{} in version \"{}\" cannot be handled as a {}: {}", kind,
+                                 version, expected.kind, why));
 }
 
 // Kind and apiVersion of the body against those of the URL.
@@ -42,18 +42,18 @@ ApiResult<void> check_kind(const Doc& object, const Expected& expected) {
   const std::size_t slash = api_version.find('/');
   const std::string group = slash == std::string::npos ? "" : api_version.substr(0, slash);
   const std::string version =
-      api_version.empty() ? expected.version
-                          : (slash == std::string::npos ? api_version : api_version.substr(slash + 1));
+      api_version.empty()
+          ? expected.version
+          : (slash == std::string::npos ? api_version : api_version.substr(slash + 1));
   const std::string_view shown = kind.empty() ? std::string_view(expected.kind) : kind;
   const bool is_known = expected.registry != nullptr &&
                         expected.registry->find_kind(group, version, shown) != nullptr;
   if (is_known) {
     return cannot_be_handled(expected, shown, version, "converting: unknown conversion");
   }
-  return cannot_be_handled(
-      expected, shown, version,
-      fmt::format("no kind \"{}\" is registered for version \"{}\"", shown,
-                  api_version.empty() ? expected.api_version() : api_version));
+  return cannot_be_handled(expected, shown, version,
+                           fmt::format("no kind \"{}\" is registered for version \"{}\"", shown,
+                                       api_version.empty() ? expected.api_version() : api_version));
 }
 
 ApiResult<void> complain(const schema::Complaints& complaints, FieldValidation validation,
@@ -94,8 +94,8 @@ ApiResult<Doc> decode_protobuf_body(std::string_view body, const Expected& expec
   if (!envelope->kind.empty()) claimed.set("kind", envelope->kind);
   if (!envelope->api_version.empty()) claimed.set("apiVersion", envelope->api_version);
   JOGAK_TRY_VOID(check_kind(claimed, expected));
-  auto object = codec::decode_protobuf(envelope->raw, *expected.type, expected.api_version(),
-                                       expected.kind);
+  auto object =
+      codec::decode_protobuf(envelope->raw, *expected.type, expected.api_version(), expected.kind);
   if (!object.has_value()) return unrecognised(object.error().what);
   schema::Complaints complaints;  // a message has no unknown names
   auto typed = schema::decode(*std::move(object), *expected.type, complaints);
@@ -111,8 +111,8 @@ ApiResult<Doc> decode_protobuf_body(std::string_view body, const Expected& expec
 ApiResult<Doc> decode_body(const net::HttpRequest& request, const Expected& expected,
                            FieldValidation validation, std::vector<std::string>& warnings) {
   const auto form = codec::form_of(net::header(request.headers, "content-type"));
-  if (!form.has_value() ||
-      (*form == codec::Form::Protobuf && (expected.custom != nullptr || expected.type == nullptr))) {
+  if (!form.has_value() || (*form == codec::Form::Protobuf &&
+                            (expected.custom != nullptr || expected.type == nullptr))) {
     return unsupported_type();
   }
   if (*form == codec::Form::Protobuf) return decode_protobuf_body(request.body, expected);
@@ -125,18 +125,18 @@ ApiResult<Doc> decode_body(const net::HttpRequest& request, const Expected& expe
   Doc object = std::move(parsed->doc);
   if (object.is_null()) object = Doc::object();
   if (!object.is_object()) {
-    return bad_request(fmt::format("the object provided is unrecognized (must be of type {}): "
-                                   "couldn't get version/kind; json parse error: json: cannot "
-                                   "unmarshal a value that is not an object",
-                                   expected.kind));
+    return bad_request(
+        fmt::format("the object provided is unrecognized (must be of type {}): "
+                    "couldn't get version/kind; json parse error: json: cannot "
+                    "unmarshal a value that is not an object",
+                    expected.kind));
   }
   schema::Complaints complaints;
   complaints.duplicates = std::move(parsed->duplicates);
   if (expected.custom != nullptr) {
     auto custom = decode_custom(std::move(object), *expected.custom, complaints);
     if (!custom.has_value()) {  // unknown fields are told even so
-      const auto told = complain(complaints, FieldValidation::Warn, warnings,
-                                 expected, false);
+      const auto told = complain(complaints, FieldValidation::Warn, warnings, expected, false);
       static_cast<void>(told);
       return custom;
     }
@@ -149,8 +149,7 @@ ApiResult<Doc> decode_body(const net::HttpRequest& request, const Expected& expe
     }
     object = *std::move(typed);
   }
-  JOGAK_TRY_VOID(
-      complain(complaints, validation, warnings, expected, false));
+  JOGAK_TRY_VOID(complain(complaints, validation, warnings, expected, false));
   set_kind(object, expected);
   return object;
 }

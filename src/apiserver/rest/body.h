@@ -18,9 +18,9 @@ namespace jogak::api {
 // What a body must be.
 struct Expected {
   std::string group, version, kind;
-  const schema::Struct* type = nullptr;   // of built-in kinds
-  const Resource* custom = nullptr;       // a custom resource
-  const Registry* registry = nullptr;     // to tell kinds that exist from those that do not
+  const schema::Struct* type = nullptr;  // of built-in kinds
+  const Resource* custom = nullptr;      // a custom resource
+  const Registry* registry = nullptr;    // to tell kinds that exist from those that do not
 
   std::string api_version() const { return group.empty() ? version : group + "/" + version; }
 };

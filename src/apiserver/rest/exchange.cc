@@ -52,13 +52,13 @@ Doc row_conditions(const Resource& resource, const Doc& object) {
   if (resource.kind != "Pod" || !resource.group.empty()) return {};
   const std::string& phase = object.get("status", "phase").as_string();
   if (phase != "Succeeded" && phase != "Failed") return {};
-  return Doc::array().push(
-      Doc::object()
-          .set("type", "Completed")
-          .set("status", "True")
-          .set("reason", phase)
-          .set("message", phase == "Succeeded" ? "The pod has completed successfully."
-                                               : "The pod failed."));
+  return Doc::array().push(Doc::object()
+                               .set("type", "Completed")
+                               .set("status", "True")
+                               .set("reason", phase)
+                               .set("message", phase == "Succeeded"
+                                                   ? "The pod has completed successfully."
+                                                   : "The pod failed."));
 }
 
 }  // namespace

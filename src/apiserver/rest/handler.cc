@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-
 namespace jogak::api {
 
 namespace {
@@ -200,8 +199,8 @@ void RestHandler::on_object(const ExchangePtr& exchange, const Resource& resourc
 void RestHandler::on_subresource(const ExchangePtr& exchange, const Resource& resource,
                                  const Subresource& subresource) {
   static constexpr std::pair<std::string_view, Verb> kVerbs[] = {
-      {"GET", Verb::Get},       {"POST", Verb::Create},   {"PUT", Verb::Update},
-      {"PATCH", Verb::Patch},   {"DELETE", Verb::Delete},
+      {"GET", Verb::Get},     {"POST", Verb::Create},   {"PUT", Verb::Update},
+      {"PATCH", Verb::Patch}, {"DELETE", Verb::Delete},
   };
   const auto* verb = std::ranges::find(kVerbs, exchange->request.method,
                                        &std::pair<std::string_view, Verb>::first);

@@ -22,8 +22,9 @@ ApiResult<void> refuse(std::string_view kind, const FieldErrors& errors) {
 // other word, the empty one too, is true.
 bool is_true(std::string_view text) {
   std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  std::ranges::transform(lower, lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  });
   return lower != "0" && lower != "false";
 }
 
@@ -46,7 +47,8 @@ FieldErrors check_list(const ListOptions& options, bool is_watch) {
       }
     } else if (!options.version_match.empty()) {
       errors.forbidden(
-          match, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+          match,
+          "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
     } else if (!options.continue_token.empty()) {
       errors.forbidden(match, "resourceVersionMatch is forbidden when continue is provided");
     }
@@ -106,9 +108,9 @@ ApiResult<std::int64_t> parse_int_parameter(std::string_view text) {
   const char* first = text.data() + (text.starts_with('+') ? 1 : 0);
   const auto [end, error] = std::from_chars(first, text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size()) return number;
-  return bad_request(fmt::format("strconv.ParseInt: parsing \"{}\": {}", text,
-                                 error == std::errc::result_out_of_range ? "value out of range"
-                                                                         : "invalid syntax"));
+  return bad_request(fmt::format(
+      "strconv.ParseInt: parsing \"{}\": {}", text,
+      error == std::errc::result_out_of_range ? "value out of range" : "invalid syntax"));
 }
 
 ApiResult<ListOptions> read_list_options(const RequestInfo& info, const Resource& resource,
@@ -126,8 +128,8 @@ ApiResult<ListOptions> read_list_options(const RequestInfo& info, const Resource
   options.continue_token = info.parameter("continue");
   options.version = info.parameter("resourceVersion");
   options.version_match = info.parameter("resourceVersionMatch");
-  options.allow_bookmarks = info.has("allowWatchBookmarks") &&
-                            is_true(info.parameter("allowWatchBookmarks"));
+  options.allow_bookmarks =
+      info.has("allowWatchBookmarks") && is_true(info.parameter("allowWatchBookmarks"));
   if (info.has("sendInitialEvents")) {
     options.send_initial_events = is_true(info.parameter("sendInitialEvents"));
   }

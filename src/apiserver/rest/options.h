@@ -20,13 +20,13 @@ namespace jogak::api {
 struct ListOptions {
   LabelSelector labels;
   FieldSelector fields;
-  std::int64_t limit = 0;        // 0 for all
+  std::int64_t limit = 0;  // 0 for all
   std::string continue_token;
-  std::string version;           // resourceVersion as sent
-  std::string version_match;     // "", Exact, NotOlderThan
+  std::string version;        // resourceVersion as sent
+  std::string version_match;  // "", Exact, NotOlderThan
   std::optional<bool> send_initial_events;
   bool allow_bookmarks = false;
-  std::int64_t timeout_s = 0;    // 0 for the server's choice
+  std::int64_t timeout_s = 0;  // 0 for the server's choice
 
   bool has_selector() const { return !labels.is_everything() || !fields.terms.empty(); }
 };
@@ -39,9 +39,9 @@ enum class FieldValidation : std::uint8_t { Ignore, Warn, Strict };
 
 struct WriteOptions {
   bool is_dry_run = false;
-  std::string manager;           // fieldManager, "" when not sent
+  std::string manager;  // fieldManager, "" when not sent
   FieldValidation validation = FieldValidation::Warn;
-  bool is_forced = false;        // of apply
+  bool is_forced = false;  // of apply
 };
 
 // `kind` is CreateOptions, UpdateOptions or PatchOptions; `is_apply` only for PATCH.

@@ -14,8 +14,8 @@ namespace jogak::api {
 
 namespace {
 
-constexpr TimeUs kVersionWait = 3 * kSecondInUs;   // for a version that may still come
-constexpr std::size_t kPieceBytes = 1U << 20U;     // of a list that is sent in pieces
+constexpr TimeUs kVersionWait = 3 * kSecondInUs;  // for a version that may still come
+constexpr std::size_t kPieceBytes = 1U << 20U;    // of a list that is sent in pieces
 
 std::optional<store::Revision> parse_version(std::string_view text) {
   store::Revision revision = 0;
@@ -25,21 +25,25 @@ std::optional<store::Revision> parse_version(std::string_view text) {
 }
 
 std::string parse_complaint(std::string_view version) {
-  return fmt::format("resourceVersion: Invalid value: \"{0}\": strconv.ParseUint: parsing \"{0}\": "
-                     "invalid syntax",
-                     version);
+  return fmt::format(
+      "resourceVersion: Invalid value: \"{0}\": strconv.ParseUint: parsing \"{0}\": "
+      "invalid syntax",
+      version);
 }
 
 // Where the next page begins, in the state of which revision.
 struct Continue {
-  store::Revision revision = 0;
+  store::Revision revision = 0;  // 0: of the present, after the one of the pages before was lost
   std::string ns, name;
 };
+
+constexpr std::string_view kPresent = "-1";  // the revision 0 in a token
 
 std::string encode_continue(const Continue& at) {
   const Doc token = Doc::object()
                         .set("v", "meta.k8s.io/v1")
-                        .set("rv", std::to_string(at.revision))
+                        .set("rv", at.revision == 0 ? std::string(kPresent)
+                                                    : std::to_string(at.revision))
                         .set("ns", at.ns)
                         .set("start", at.name);
   std::string text;
@@ -53,7 +57,8 @@ ApiResult<Continue> decode_continue(std::string_view token) {
   if (!text.has_value()) return bad();
   const auto parsed = codec::parse_json(*text);
   if (!parsed.has_value() || parsed->doc["v"].as_string() != "meta.k8s.io/v1") return bad();
-  const auto revision = parse_version(parsed->doc["rv"].as_string());
+  const std::string& version = parsed->doc["rv"].as_string();
+  const auto revision = version == kPresent ? 0 : parse_version(version);
   if (!revision.has_value()) return bad();
   return Continue{.revision = *revision,
                   .ns = parsed->doc["ns"].as_string(),
@@ -62,9 +67,31 @@ ApiResult<Continue> decode_continue(std::string_view token) {
 
 struct Listing {
   store::Store::Page page;
-  std::string next;                  // continue token
-  std::optional<std::size_t> left;   // remainingItemCount
+  std::string next;                 // continue token
+  std::optional<std::size_t> left;  // remainingItemCount
 };
+
+// History does not reach that far. Whoever was reading pages may go on with those of the present.
+Refusal too_old(const ListOptions& options, const Continue& from) {
+  if (options.continue_token.empty()) {
+    return expired("The resourceVersion for the provided list is too old.");
+  }
+  Refusal refusal = expired(
+      "The provided continue parameter is too old to display a consistent list result. You can "
+      "start a new list without the continue parameter, or use the continue token in this response "
+      "to retrieve the remainder of the results; that list is inconsistent: what changed since the "
+      "first page may or may not show.");
+  refusal.error().continue_token =
+      encode_continue({.revision = 0, .ns = from.ns, .name = from.name});
+  return refusal;
+}
+
+// A limited list names an exact version even without a word on how to match it.
+bool is_exact(const ListOptions& options) {
+  if (options.version_match == "Exact") return true;
+  return options.version_match.empty() && options.limit > 0 && !options.version.empty() &&
+         options.version != "0";
+}
 
 // What a list answers, before it is written.
 ApiResult<Listing> find(Ops& ops, const Resource& resource, const ListOptions& options,
@@ -81,8 +108,8 @@ ApiResult<Listing> find(Ops& ops, const Resource& resource, const ListOptions& o
       return bad_request("specifying resource version is not allowed when using continue");
     }
     JOGAK_TRY(from, decode_continue(options.continue_token));
-    at = from.revision;
-  } else if (options.version_match == "Exact") {
+    if (from.revision != 0) at = from.revision;
+  } else if (is_exact(options)) {
     at = parse_version(options.version);
   }
   // resourceVersion=0 is answered from a cache on the real server, which takes no limit
@@ -98,20 +125,15 @@ ApiResult<Listing> find(Ops& ops, const Resource& resource, const ListOptions& o
   Listing listing;
   if (at.has_value()) {
     auto past = store.list_at(table, range, *at);
-    if (!past.has_value()) {
-      return expired(options.continue_token.empty()
-                         ? fmt::format("The resourceVersion for the provided list is too old.")
-                         : "The provided continue parameter is too old to display a consistent "
-                           "list result. You can start a new list without the continue parameter.");
-    }
+    if (!past.has_value()) return too_old(options, from);
     listing.page = *std::move(past);
   } else {
     listing.page = store.list(table, range);
   }
   if (listing.page.has_more) {
     const store::Object& last = *listing.page.objects.back();
-    listing.next = encode_continue(
-        {.revision = listing.page.revision, .ns = last.ns, .name = last.name});
+    listing.next =
+        encode_continue({.revision = listing.page.revision, .ns = last.ns, .name = last.name});
     if (!options.has_selector()) {
       range.after_ns = last.ns;
       range.after_name = last.name;
@@ -244,7 +266,8 @@ void RestHandler::list(const ExchangePtr& exchange, const Resource& resource, bo
   }
   const bool always_continue =
       resource.type == nullptr && exchange->form.as == codec::Negotiated::As::Object;
-  exchange->answer_list(resource, meta_of(*listing, always_continue), std::move(items), ops_.loop().now());
+  exchange->answer_list(resource, meta_of(*listing, always_continue), std::move(items),
+                        ops_.loop().now());
 }
 
 void RestHandler::get(const ExchangePtr& exchange, const Resource& resource, bool has_waited) {
@@ -261,8 +284,8 @@ void RestHandler::get(const ExchangePtr& exchange, const Resource& resource, boo
       });
     }
   }
-  const store::ObjectPtr object = ops_.store().get(ops_.store().table(resource.table),
-                                                   exchange->info.ns, exchange->info.name);
+  const store::ObjectPtr object =
+      ops_.store().get(ops_.store().table(resource.table), exchange->info.ns, exchange->info.name);
   if (object == nullptr) {
     return exchange->refuse(not_found(resource.name(), exchange->info.name).error());
   }

@@ -19,14 +19,14 @@ Query parse_query(std::string_view text);
 std::optional<std::string> decode_percent(std::string_view text);
 
 struct RequestInfo {
-  std::string path;           // decoded, without the query
+  std::string path;  // decoded, without the query
   std::string raw_query;
   Query query;
   // Below /api/VERSION or /apis/GROUP/VERSION, with something behind it.
   bool is_resource = false;
   bool is_watch_path = false;  // the old form /api/v1/watch/...
   std::string group, version, ns, plural, name, subresource;
-  std::string rest;            // behind the subresource: of proxy paths
+  std::string rest;  // behind the subresource: of proxy paths
 
   // The first value of a parameter, "" when absent.
   std::string_view parameter(std::string_view key) const;

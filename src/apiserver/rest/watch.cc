@@ -13,10 +13,10 @@ namespace jogak::api {
 
 namespace {
 
-constexpr std::int64_t kMinTimeoutS = 1800;        // of watches that do not say; up to twice that
+constexpr std::int64_t kMinTimeoutS = 1800;  // of watches that do not say; up to twice that
 constexpr TimeUs kBookmarkEvery = 60 * kSecondInUs;
 constexpr TimeUs kBookmarkBeforeEnd = 2 * kSecondInUs;
-constexpr std::size_t kPendingMax = 64U << 20U;    // bytes a slow watcher may lag behind
+constexpr std::size_t kPendingMax = 64U << 20U;  // bytes a slow watcher may lag behind
 
 std::string_view word_of(store::EventType type) {
   switch (type) {
@@ -77,7 +77,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
   bool has_sent_columns_ = false;
   bool is_over_ = false;
   store::WatchId watch_ = 0;
-  store::Revision seen_ = 0;   // of the last change known to the client
+  store::Revision seen_ = 0;  // of the last change known to the client
   TimerId end_timer_ = 0;
   TimerId bookmark_timer_ = 0;
 };
@@ -130,12 +130,12 @@ void Watch::send_initial(const store::Store::Page& page) {
 void Watch::follow(store::Revision since) {
   seen_ = std::max(seen_, since);
   const store::Revision from = std::min(since, ops_.store().revision());
-  auto watch = ops_.store().watch(
-      ops_.store().table(resource_.table), from,
-      [self = weak_from_this(), since](const store::EventPtr& event) {
-        const auto alive = self.lock();
-        if (alive != nullptr && event->revision > since) alive->on_event(event);
-      });
+  auto watch = ops_.store().watch(ops_.store().table(resource_.table), from,
+                                  [self = weak_from_this(), since](const store::EventPtr& event) {
+                                    const auto alive = self.lock();
+                                    if (alive != nullptr && event->revision > since)
+                                      alive->on_event(event);
+                                  });
   if (!watch.has_value()) {
     send_error(expired(fmt::format("too old resource version: {} ({})", since,
                                    ops_.store().oldest(ops_.store().table(resource_.table))))
@@ -153,10 +153,9 @@ void Watch::follow(store::Revision since) {
 void Watch::on_event(const store::EventPtr& event) {
   if (is_over_) return;
   seen_ = event->revision;
-  const bool now = event->type != store::EventType::Deleted &&
-                   selects(options_, ns(), *event->object);
-  const bool before =
-      event->previous != nullptr && selects(options_, ns(), *event->previous);
+  const bool now =
+      event->type != store::EventType::Deleted && selects(options_, ns(), *event->object);
+  const bool before = event->previous != nullptr && selects(options_, ns(), *event->previous);
   if (now) {
     send(event, before ? "MODIFIED" : "ADDED", *event->object);
   } else if (before && event->type == store::EventType::Deleted) {
@@ -169,8 +168,7 @@ void Watch::on_event(const store::EventPtr& event) {
   if (exchange_->writer->pending() > kPendingMax) exchange_->writer->abort();
 }
 
-void Watch::send(const store::EventPtr& event, std::string_view type,
-                 const store::Object& object) {
+void Watch::send(const store::EventPtr& event, std::string_view type, const store::Object& object) {
   if (!is_plain_) {
     send_doc(type, ops_.in_version(ops_.parse(object), resource_));
   } else if (event != nullptr) {
@@ -185,12 +183,11 @@ void Watch::send_doc(std::string_view type, Doc object) {
   const codec::Negotiated& form = exchange_->form;
   const schema::Struct* schema_type = resource_.type;
   if (form.as == As::Table) {
-    Doc table = table_of(
-        resource_, Doc::object().set("resourceVersion", meta(object)["resourceVersion"]),
-        !has_sent_columns_);
+    Doc table =
+        table_of(resource_, Doc::object().set("resourceVersion", meta(object)["resourceVersion"]),
+                 !has_sent_columns_);
     has_sent_columns_ = true;
-    table.at("rows").push(table_row(resource_, object,
-                                    exchange_->info.parameter("includeObject"),
+    table.at("rows").push(table_row(resource_, object, exchange_->info.parameter("includeObject"),
                                     ops_.loop().now()));
     object = std::move(table);
     schema_type = nullptr;

@@ -76,8 +76,8 @@ struct Patch {
 Patch read_patch(const net::HttpRequest& request, PatchForm form) {
   Patch patch;
   patch.form = form;
-  auto parsed = form == PatchForm::Apply ? codec::parse_yaml(request.body)
-                                         : codec::parse_json(request.body);
+  auto parsed =
+      form == PatchForm::Apply ? codec::parse_yaml(request.body) : codec::parse_json(request.body);
   if (!parsed.has_value()) {
     patch.verdict = bad_request(form == PatchForm::Json || form == PatchForm::Apply
                                     ? "error decoding patch: " + parsed.error().what
@@ -118,9 +118,9 @@ ApiResult<void> check_patched_name(const Doc& object, const WriteRequest& write)
         write.name));
   }
   if (name_of(object) != write.name) {
-    return bad_request(fmt::format(
-        "the name of the object ({}) does not match the name on the URL ({})", name_of(object),
-        write.name));
+    return bad_request(
+        fmt::format("the name of the object ({}) does not match the name on the URL ({})",
+                    name_of(object), write.name));
   }
   if (!write.ns.empty() && !namespace_of(object).empty() && namespace_of(object) != write.ns) {
     return bad_request(
@@ -163,15 +163,13 @@ WriteRequest RestHandler::write_request(const Exchange& exchange, const Resource
 }
 
 ApiResult<void> RestHandler::create(const ExchangePtr& exchange, const Resource& resource) {
-  JOGAK_TRY(const WriteOptions options,
-            read_write_options(exchange->info, "CreateOptions", false));
+  JOGAK_TRY(const WriteOptions options, read_write_options(exchange->info, "CreateOptions", false));
   JOGAK_TRY(Doc object,
             decode_body(exchange->request, expected_of(resource, nullptr, ops_.registry()),
                         options.validation, exchange->warnings));
   WriteRequest write = write_request(*exchange, resource, options);
   auto created = ops_.create(write, std::move(object));
-  exchange->warnings.insert(exchange->warnings.end(), write.warnings.begin(),
-                            write.warnings.end());
+  exchange->warnings.insert(exchange->warnings.end(), write.warnings.begin(), write.warnings.end());
   if (!created.has_value()) return std::unexpected(std::move(created).error());
   exchange->answer(201, *std::move(created), resource.type, &resource, ops_.loop().now());
   return {};
@@ -179,15 +177,13 @@ ApiResult<void> RestHandler::create(const ExchangePtr& exchange, const Resource&
 
 ApiResult<void> RestHandler::update(const ExchangePtr& exchange, const Resource& resource,
                                     const Subresource* subresource) {
-  JOGAK_TRY(const WriteOptions options,
-            read_write_options(exchange->info, "UpdateOptions", false));
+  JOGAK_TRY(const WriteOptions options, read_write_options(exchange->info, "UpdateOptions", false));
   const Expected expected = expected_of(resource, subresource, ops_.registry());
   JOGAK_TRY(Doc body,
             decode_body(exchange->request, expected, options.validation, exchange->warnings));
   WriteRequest write = write_request(*exchange, resource, options);
   ApiResult<Ops::Updated> updated;
-  const Projection* projection =
-      subresource == nullptr ? nullptr : subresource->projection.get();
+  const Projection* projection = subresource == nullptr ? nullptr : subresource->projection.get();
   if (projection != nullptr) {
     JOGAK_TRY_VOID(check_patched_name(body, write));
     updated = ops_.change(write, [&](const Doc& current) -> ApiResult<Doc> {
@@ -199,8 +195,7 @@ ApiResult<void> RestHandler::update(const ExchangePtr& exchange, const Resource&
   } else {
     updated = ops_.update(write, std::move(body));
   }
-  exchange->warnings.insert(exchange->warnings.end(), write.warnings.begin(),
-                            write.warnings.end());
+  exchange->warnings.insert(exchange->warnings.end(), write.warnings.begin(), write.warnings.end());
   if (!updated.has_value()) return std::unexpected(std::move(updated).error());
   Doc object = std::move(updated->object);
   if (projection != nullptr) {
@@ -219,9 +214,10 @@ ApiResult<void> RestHandler::patch(const ExchangePtr& exchange, const Resource& 
   if (is_custom && *form == PatchForm::Strategic) {
     ApiError error = unsupported_patch().error();
     error.has_details = false;
-    error.message = "the body of the request was in an unknown format - accepted media types "
-                    "include: application/json-patch+json, application/merge-patch+json, "
-                    "application/apply-patch+yaml";
+    error.message =
+        "the body of the request was in an unknown format - accepted media types "
+        "include: application/json-patch+json, application/merge-patch+json, "
+        "application/apply-patch+yaml";
     return std::unexpected(std::move(error));
   }
   JOGAK_TRY(const WriteOptions options,
@@ -230,8 +226,7 @@ ApiResult<void> RestHandler::patch(const ExchangePtr& exchange, const Resource& 
   const Patch patch = read_patch(exchange->request, *form);
   WriteRequest write = write_request(*exchange, resource, options);
   write.is_apply = *form == PatchForm::Apply;
-  const Projection* projection =
-      subresource == nullptr ? nullptr : subresource->projection.get();
+  const Projection* projection = subresource == nullptr ? nullptr : subresource->projection.get();
 
   const Ops::Change change = [&](const Doc& current) -> ApiResult<Doc> {
     if (*form == PatchForm::Apply && projection == nullptr) {
@@ -262,8 +257,7 @@ ApiResult<void> RestHandler::patch(const ExchangePtr& exchange, const Resource& 
     return projection->write(current, patched);
   };
   auto updated = ops_.change(write, change, write.is_apply && subresource == nullptr);
-  exchange->warnings.insert(exchange->warnings.end(), write.warnings.begin(),
-                            write.warnings.end());
+  exchange->warnings.insert(exchange->warnings.end(), write.warnings.begin(), write.warnings.end());
   if (!updated.has_value()) return std::unexpected(std::move(updated).error());
   Doc object = std::move(updated->object);
   if (projection != nullptr) {
@@ -293,13 +287,13 @@ ApiResult<void> RestHandler::remove(const ExchangePtr& exchange, const Resource&
                                                   expected_of(resource, nullptr, ops_.registry())));
   JOGAK_TRY(const DeleteRequest request, read_delete_options(exchange->info, body));
   warn_about_deletion(*exchange, resource, request);
-  WriteRequest write = write_request(*exchange, resource, {.is_dry_run = request.is_dry_run,
-                                                           .manager = {},
-                                                           .validation = FieldValidation::Warn,
-                                                           .is_forced = false});
+  WriteRequest write = write_request(*exchange, resource,
+                                     {.is_dry_run = request.is_dry_run,
+                                      .manager = {},
+                                      .validation = FieldValidation::Warn,
+                                      .is_forced = false});
   auto removed = ops_.remove(write, request.options);
-  exchange->warnings.insert(exchange->warnings.end(), write.warnings.begin(),
-                            write.warnings.end());
+  exchange->warnings.insert(exchange->warnings.end(), write.warnings.begin(), write.warnings.end());
   if (!removed.has_value()) return std::unexpected(std::move(removed).error());
   const bool shows_object = !removed->is_gone || resource.strategy->returns_deleted_object();
   if (shows_object) {
@@ -325,10 +319,11 @@ ApiResult<void> RestHandler::remove_collection(const ExchangePtr& exchange,
   JOGAK_TRY(Found found, find_objects(ops_, resource, options, exchange->info.ns));
   std::vector<Doc> items;
   for (const store::ObjectPtr& object : found.objects) {
-    WriteRequest write = write_request(*exchange, resource, {.is_dry_run = request.is_dry_run,
-                                                             .manager = {},
-                                                             .validation = FieldValidation::Warn,
-                                                             .is_forced = false});
+    WriteRequest write = write_request(*exchange, resource,
+                                       {.is_dry_run = request.is_dry_run,
+                                        .manager = {},
+                                        .validation = FieldValidation::Warn,
+                                        .is_forced = false});
     write.ns = object->ns;
     write.name = object->name;
     items.push_back(ops_.in_version(ops_.parse(*object), resource));
@@ -337,8 +332,7 @@ ApiResult<void> RestHandler::remove_collection(const ExchangePtr& exchange,
       return std::unexpected(std::move(removed).error());
     }
   }
-  exchange->answer_list(resource, std::move(found.metadata), std::move(items),
-                        ops_.loop().now());
+  exchange->answer_list(resource, std::move(found.metadata), std::move(items), ops_.loop().now());
   return {};
 }
 
@@ -362,8 +356,8 @@ ApiResult<void> RestHandler::call(const ExchangePtr& exchange, const Resource& r
   if (verb == Verb::Create && takes_object && expected.type != nullptr) {
     JOGAK_TRY(const WriteOptions options,
               read_write_options(exchange->info, "CreateOptions", false));
-    JOGAK_TRY(call.body, decode_body(exchange->request, expected, options.validation,
-                                     exchange->warnings));
+    JOGAK_TRY(call.body,
+              decode_body(exchange->request, expected, options.validation, exchange->warnings));
     call.is_dry_run = options.is_dry_run;
     call.manager = options.manager.empty() ? default_manager(exchange->request) : options.manager;
   }
@@ -383,8 +377,8 @@ ApiResult<void> RestHandler::call(const ExchangePtr& exchange, const Resource& r
 
 ApiResult<void> RestHandler::show_projection(const ExchangePtr& exchange, const Resource& resource,
                                              const Subresource& subresource) {
-  const store::ObjectPtr object = ops_.store().get(ops_.store().table(resource.table),
-                                                   exchange->info.ns, exchange->info.name);
+  const store::ObjectPtr object =
+      ops_.store().get(ops_.store().table(resource.table), exchange->info.ns, exchange->info.name);
   if (object == nullptr) return not_found(resource.name(), exchange->info.name);
   JOGAK_TRY(Doc shown,
             subresource.projection->read(ops_.in_version(ops_.parse(*object), resource)));
