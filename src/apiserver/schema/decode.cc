@@ -64,34 +64,49 @@ std::string go_type(const Type& type) {
   if (type.shape == Type::Shape::List) return "[]" + go_type(type.element());
   if (type.shape == Type::Shape::Map) return "map[string]" + go_type(type.element());
   switch (type.base) {
-    case Base::Struct: return std::string(go_name(type.of->name));
-    case Base::Bool: return "bool";
-    case Base::Int32: return "int32";
-    case Base::Int64: return "int64";
-    case Base::Float64: return "float64";
-    case Base::Bytes: return "[]uint8";
-    case Base::IntOrString: return "int32";
-    case Base::Quantity: return "resource.Quantity";
+    case Base::Struct:
+      return std::string(go_name(type.of->name));
+    case Base::Bool:
+      return "bool";
+    case Base::Int32:
+      return "int32";
+    case Base::Int64:
+      return "int64";
+    case Base::Float64:
+      return "float64";
+    case Base::Bytes:
+      return "[]uint8";
+    case Base::IntOrString:
+      return "int32";
+    case Base::Quantity:
+      return "resource.Quantity";
     case Base::String:
     case Base::Time:
     case Base::MicroTime:
     case Base::Duration:
     case Base::Raw:
     case Base::Json:
-    case Base::Fields: break;
+    case Base::Fields:
+      break;
   }
   return "string";
 }
 
 std::string go_value(const Doc& value, bool with_digits) {
   switch (value.kind()) {
-    case Doc::Kind::Null: return "null";
-    case Doc::Kind::Bool: return "bool";
-    case Doc::Kind::String: return "string";
-    case Doc::Kind::Array: return "array";
-    case Doc::Kind::Object: return "object";
+    case Doc::Kind::Null:
+      return "null";
+    case Doc::Kind::Bool:
+      return "bool";
+    case Doc::Kind::String:
+      return "string";
+    case Doc::Kind::Array:
+      return "array";
+    case Doc::Kind::Object:
+      return "object";
     case Doc::Kind::Int:
-    case Doc::Kind::Number: break;
+    case Doc::Kind::Number:
+      break;
   }
   return with_digits ? "number " + value.number_text() : "number";
 }
@@ -185,9 +200,9 @@ class Decoder {
     const Step* member = at;
     while (member != nullptr && member->of == nullptr) member = member->up;
     const std::string where =
-        member == nullptr ? "value"
-                          : fmt::format("struct field {}.{}", short_name(member->of->name),
-                                        member_path(member));
+        member == nullptr
+            ? "value"
+            : fmt::format("struct field {}.{}", short_name(member->of->name), member_path(member));
     error_ = fmt::format("json: cannot unmarshal {} into Go {} of type {}",
                          go_value(value, with_digits), where, go_type(type));
     return false;
@@ -232,7 +247,8 @@ class Decoder {
       case Union::SchemaOrStrings:
         if (!value.is_array()) break;
         return list(value, {.base = Base::String, .of = nullptr, .shape = Type::Shape::List}, at);
-      case Union::None: break;
+      case Union::None:
+        break;
     }
     value = Doc();  // Go drops anything else
     return true;
@@ -276,21 +292,33 @@ class Decoder {
 
   bool scalar(Doc& value, const Type& type, const Step& at) {
     switch (type.base) {
-      case Base::Struct: return structure(value, *type.of, &at);
-      case Base::String: return value.is_string() || refuse(value, type, &at, false);
-      case Base::Bool: return value.is_bool() || refuse(value, type, &at, false);
+      case Base::Struct:
+        return structure(value, *type.of, &at);
+      case Base::String:
+        return value.is_string() || refuse(value, type, &at, false);
+      case Base::Bool:
+        return value.is_bool() || refuse(value, type, &at, false);
       case Base::Int32:
-      case Base::Int64: return whole(value, type, at);
-      case Base::Float64: return floating(value, type, at);
-      case Base::Bytes: return bytes(value, type, at);
-      case Base::Quantity: return quantity(value);
-      case Base::Time: return text(value, at, canonical_time);
-      case Base::MicroTime: return text(value, at, canonical_micro_time);
-      case Base::Duration: return text(value, at, canonical_duration);
-      case Base::IntOrString: return value.is_string() || whole(value, type, at);
+      case Base::Int64:
+        return whole(value, type, at);
+      case Base::Float64:
+        return floating(value, type, at);
+      case Base::Bytes:
+        return bytes(value, type, at);
+      case Base::Quantity:
+        return quantity(value);
+      case Base::Time:
+        return text(value, at, canonical_time);
+      case Base::MicroTime:
+        return text(value, at, canonical_micro_time);
+      case Base::Duration:
+        return text(value, at, canonical_duration);
+      case Base::IntOrString:
+        return value.is_string() || whole(value, type, at);
       case Base::Raw:
       case Base::Json:
-      case Base::Fields: return true;
+      case Base::Fields:
+        return true;
     }
     return true;
   }

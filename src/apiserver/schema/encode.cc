@@ -105,20 +105,26 @@ Doc zero(const Type& type) {
       encode_struct(object, *type.of);
       return object;
     }
-    case Base::String: return Doc("");
-    case Base::Bool: return Doc(false);
+    case Base::String:
+      return Doc("");
+    case Base::Bool:
+      return Doc(false);
     case Base::Int32:
     case Base::Int64:
     case Base::Float64:
-    case Base::IntOrString: return Doc(0);
-    case Base::Quantity: return Doc("0");
-    case Base::Duration: return Doc("0s");
+    case Base::IntOrString:
+      return Doc(0);
+    case Base::Quantity:
+      return Doc("0");
+    case Base::Duration:
+      return Doc("0s");
     case Base::Bytes:
     case Base::Time:
     case Base::MicroTime:
     case Base::Raw:
     case Base::Json:
-    case Base::Fields: break;
+    case Base::Fields:
+      break;
   }
   return Doc();
 }
@@ -139,8 +145,8 @@ Result<void> settle(Doc& value) {
     std::int64_t whole = 0;
     const char* const end = text.data() + text.size();
     const auto result = std::from_chars(text.data(), end, whole);
-    value = result.ec == std::errc() && result.ptr == end ? Doc(whole)
-                                                         : Doc::number(std::move(text));
+    value =
+        result.ec == std::errc() && result.ptr == end ? Doc(whole) : Doc::number(std::move(text));
   }
   return {};
 }

@@ -54,8 +54,8 @@ std::string quoted(std::string_view text) {
 std::string float_text(double value) {
   // The shortest digits that read back the same; to_chars would write a large value out in full.
   std::array<char, 32> buffer;
-  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(),
-                                    std::fabs(value), std::chars_format::scientific);
+  const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::fabs(value),
+                                    std::chars_format::scientific);
   const std::string_view shortest(buffer.data(), result.ptr);
   const std::size_t e = shortest.find('e');
   int exponent = 0;

@@ -97,9 +97,9 @@ std::int64_t seconds_of(int year, int month, int day, int hour, int minute, int 
 }
 
 int days_of_month(int year, int month) {
-  const std::chrono::year_month_day_last last =
-      std::chrono::year(year) / std::chrono::month(static_cast<unsigned>(month)) /
-      std::chrono::last;
+  const std::chrono::year_month_day_last last = std::chrono::year(year) /
+                                                std::chrono::month(static_cast<unsigned>(month)) /
+                                                std::chrono::last;
   return static_cast<int>(static_cast<unsigned>(last.day()));
 }
 
@@ -147,8 +147,7 @@ Result<Instant> parse(std::string_view text, bool is_micro) {
   std::string_view& rest = scan.rest();
   if (is_micro) {
     std::string_view digits = rest.substr(0, 7);
-    if (digits.size() == 7 && digits[0] == '.' &&
-        std::ranges::all_of(digits.substr(1), is_digit)) {
+    if (digits.size() == 7 && digits[0] == '.' && std::ranges::all_of(digits.substr(1), is_digit)) {
       instant.nanos = fraction(digits);
       rest.remove_prefix(7);
     } else {
@@ -182,14 +181,9 @@ struct Unit {
   std::string_view name;
   std::int64_t nanos;
 };
-constexpr Unit kUnits[] = {{"ns", 1},
-                           {"us", 1'000},
-                           {"\u00b5s", 1'000},
-                           {"\u03bcs", 1'000},
-                           {"ms", 1'000'000},
-                           {"s", 1'000'000'000},
-                           {"m", 60'000'000'000},
-                           {"h", 3'600'000'000'000}};
+constexpr Unit kUnits[] = {
+    {"ns", 1},         {"us", 1'000},        {"\u00b5s", 1'000},    {"\u03bcs", 1'000},
+    {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
 
 const Unit* unit_of(std::string_view name) {
   for (const Unit& unit : kUnits) {

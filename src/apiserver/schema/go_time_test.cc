@@ -37,9 +37,8 @@ TEST(GoTime, TimesBecomeWholeSecondsInUtc) {
 
 TEST(GoTime, WhatIsNoTimeIsNamed) {
   const Pair pairs[] = {
-      {"yesterday",
-       R"(parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": )"
-       R"(cannot parse "yesterday" as "2006")"},
+      {"yesterday", R"(parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": )"
+                    R"(cannot parse "yesterday" as "2006")"},
       {"2024-01-01",
        R"(parsing time "2024-01-01" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "T")"},
       {"", R"(parsing time "" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "2006")"},
@@ -82,11 +81,14 @@ TEST(GoTime, InstantsComeBack) {
 
 TEST(GoTime, Durations) {
   const Pair pairs[] = {
-      {"0", "0s"},          {"1h", "1h0m0s"},      {"90m", "1h30m0s"},     {"1.5h", "1h30m0s"},
-      {"300ms", "300ms"},   {"1500us", "1.5ms"},   {"1ns", "1ns"},         {"-1.5s", "-1.5s"},
-      {"1h2m3s", "1h2m3s"}, {"+5s", "5s"},         {"100s", "1m40s"},      {"0.1s", "100ms"},
-      {"10µs", "10µs"},     {"1.000000001s", "1.000000001s"}, {".5s", "500ms"},
-      {"1m0.5s", "1m0.5s"},
+      {"0", "0s"},          {"1h", "1h0m0s"},
+      {"90m", "1h30m0s"},   {"1.5h", "1h30m0s"},
+      {"300ms", "300ms"},   {"1500us", "1.5ms"},
+      {"1ns", "1ns"},       {"-1.5s", "-1.5s"},
+      {"1h2m3s", "1h2m3s"}, {"+5s", "5s"},
+      {"100s", "1m40s"},    {"0.1s", "100ms"},
+      {"10µs", "10µs"},     {"1.000000001s", "1.000000001s"},
+      {".5s", "500ms"},     {"1m0.5s", "1m0.5s"},
   };
   for (const Pair& pair : pairs) {
     const auto result = canonical_duration(pair.text);

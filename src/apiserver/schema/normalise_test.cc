@@ -54,13 +54,12 @@ TEST(Decode, MembersComeIntoTheOrderOfTheType) {
 }
 
 TEST(Decode, NullAndEmptyMembersGo) {
-  EXPECT_EQ(decoded("core.v1.PodSpec",
-                    object({{"containers", Doc()},
-                            {"nodeName", ""},
-                            {"volumes", list({})},
-                            {"nodeSelector", Doc::object()},
-                            {"hostNetwork", false},
-                            {"priority", Doc()}})),
+  EXPECT_EQ(decoded("core.v1.PodSpec", object({{"containers", Doc()},
+                                               {"nodeName", ""},
+                                               {"volumes", list({})},
+                                               {"nodeSelector", Doc::object()},
+                                               {"hostNetwork", false},
+                                               {"priority", Doc()}})),
             "{}");
 }
 
@@ -76,8 +75,7 @@ TEST(Decode, NullElementsAreZeroValues) {
             R"({"data":{"a":""}})");
   EXPECT_EQ(decoded("core.v1.PodSpec", object({{"tolerations", list({Doc()})}})),
             R"({"tolerations":[{}]})");
-  EXPECT_EQ(decoded("core.v1.ResourceRequirements",
-                    object({{"limits", object({{"cpu", Doc()}})}})),
+  EXPECT_EQ(decoded("core.v1.ResourceRequirements", object({{"limits", object({{"cpu", Doc()}})}})),
             R"({"limits":{"cpu":"0"}})");
 }
 
@@ -136,10 +134,9 @@ TEST(Decode, UnknownFieldsGoWithAComplaintEach) {
       get("core.v1.Pod"), complaints);
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(compact(*result), R"({"metadata":{"name":"x"},"spec":{"containers":[{}]}})");
-  EXPECT_EQ(complaints.unknown,
-            (Strings{"unknown field \"metadata.foo\"", "unknown field \"Spec\"",
-                     "unknown field \"spec.nodeselector\"",
-                     "unknown field \"spec.containers[0].bar\""}));
+  EXPECT_EQ(complaints.unknown, (Strings{"unknown field \"metadata.foo\"", "unknown field \"Spec\"",
+                                         "unknown field \"spec.nodeselector\"",
+                                         "unknown field \"spec.containers[0].bar\""}));
 }
 
 TEST(Decode, DuplicatesStandAmongThem) {
@@ -191,12 +188,28 @@ TEST(Decode, QuantitiesBecomeCanonical) {
     const char* text;
   };
   const Case cases[] = {
-      {"1", "1"},         {"0", "0"},           {"100m", "100m"},     {"1000m", "1"},
-      {"1024Mi", "1Gi"},  {"1000Mi", "1000Mi"}, {"1.5", "1500m"},     {"01", "01"},
-      {"1000", "1k"},     {"999", "999"},       {"1500", "1500"},     {" 1 ", "1"},
-      {"1.5Gi", "1536Mi"}, {2, "2"},            {Doc::number("0.5"), "500m"},
-      {Doc::number("1e21"), "1e21"},            {"1e3", "1e3"},       {"1000Ki", "1000Ki"},
-      {"512Ki", "512Ki"}, {"-0", "0"},          {"100000", "100k"},   {1000, "1k"},
+      {"1", "1"},
+      {"0", "0"},
+      {"100m", "100m"},
+      {"1000m", "1"},
+      {"1024Mi", "1Gi"},
+      {"1000Mi", "1000Mi"},
+      {"1.5", "1500m"},
+      {"01", "01"},
+      {"1000", "1k"},
+      {"999", "999"},
+      {"1500", "1500"},
+      {" 1 ", "1"},
+      {"1.5Gi", "1536Mi"},
+      {2, "2"},
+      {Doc::number("0.5"), "500m"},
+      {Doc::number("1e21"), "1e21"},
+      {"1e3", "1e3"},
+      {"1000Ki", "1000Ki"},
+      {"512Ki", "512Ki"},
+      {"-0", "0"},
+      {"100000", "100k"},
+      {1000, "1k"},
   };
   for (const Case& c : cases) EXPECT_EQ(quantity(c.value), c.text) << compact(c.value);
 }
@@ -205,11 +218,12 @@ TEST(Decode, WhatIsNoQuantity) {
   for (const char* text : {"1K", "1e", "--1"}) {
     EXPECT_EQ(quantity(text), "unable to parse quantity's suffix") << text;
   }
-  const Doc wrong[] = {"one", "",    "1gi", "1GB",           "1e3Ki",     "1_000", "1 Gi",
+  const Doc wrong[] = {"one", "",     "1gi",   "1GB",     "1e3Ki",       "1_000", "1 Gi",
                        "abc", "0x10", "1.2.3", Doc(true), Doc::object(), list({})};
   for (const Doc& value : wrong) {
-    EXPECT_EQ(quantity(value), "quantities must match the regular expression "
-                               "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
+    EXPECT_EQ(quantity(value),
+              "quantities must match the regular expression "
+              "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")
         << compact(value);
   }
 }
@@ -223,8 +237,9 @@ TEST(Decode, IntOrString) {
   EXPECT_EQ(port(Doc::number("1.5")),
             "json: cannot unmarshal number 1.5 into Go struct field ServicePort.targetPort of type "
             "int32");
-  EXPECT_EQ(port(true), "json: cannot unmarshal bool into Go struct field ServicePort.targetPort "
-                        "of type int32");
+  EXPECT_EQ(port(true),
+            "json: cannot unmarshal bool into Go struct field ServicePort.targetPort "
+            "of type int32");
 }
 
 TEST(Decode, Bytes) {
@@ -256,15 +271,14 @@ TEST(Decode, SchemasStandInListsAndFlags) {
   };
   // What is unknown in there goes without a complaint, as in Go.
   Complaints complaints;
-  const auto result = decode(object({{"items", schema}}), get("apiextensions.v1.JSONSchemaProps"),
-                             complaints);
+  const auto result =
+      decode(object({{"items", schema}}), get("apiextensions.v1.JSONSchemaProps"), complaints);
   EXPECT_EQ(compact(result.value()), R"({"items":{"type":"object"}})");
   EXPECT_TRUE(complaints.unknown.empty());
   EXPECT_EQ(props("items", list({schema})), R"({"items":[{"type":"object"}]})");
   EXPECT_EQ(props("items", "x"), "{}");
   EXPECT_EQ(props("additionalProperties", false), R"({"additionalProperties":false})");
-  EXPECT_EQ(props("additionalProperties", schema),
-            R"({"additionalProperties":{"type":"object"}})");
+  EXPECT_EQ(props("additionalProperties", schema), R"({"additionalProperties":{"type":"object"}})");
   EXPECT_EQ(props("additionalProperties", "x"), "boolean or JSON schema expected");
   EXPECT_EQ(props("dependencies", object({{"a", list({"b"})}, {"c", schema}})),
             R"({"dependencies":{"a":["b"],"c":{"type":"object"}}})");
@@ -295,9 +309,8 @@ TEST(Encode, EmptyOmitemptyMembersAreLeftOut) {
 }
 
 TEST(Encode, OrderIsThatOfTheType) {
-  EXPECT_EQ(encoded("core.v1.Toleration", object({{"effect", "NoExecute"},
-                                                  {"key", "k"},
-                                                  {"operator", "Exists"}})),
+  EXPECT_EQ(encoded("core.v1.Toleration",
+                    object({{"effect", "NoExecute"}, {"key", "k"}, {"operator", "Exists"}})),
             R"({"key":"k","operator":"Exists","effect":"NoExecute"})");
 }
 

@@ -17,13 +17,19 @@ namespace jogak::schema {
 // Whether Go counts the value as empty for omitempty: null, false, 0, "", [], {}.
 inline bool is_zero(const Doc& value) {
   switch (value.kind()) {
-    case Doc::Kind::Null: return true;
-    case Doc::Kind::Bool: return !value.as_bool();
-    case Doc::Kind::Int: return value.as_int() == 0;
-    case Doc::Kind::Number: return false;
-    case Doc::Kind::String: return value.as_string().empty();
+    case Doc::Kind::Null:
+      return true;
+    case Doc::Kind::Bool:
+      return !value.as_bool();
+    case Doc::Kind::Int:
+      return value.as_int() == 0;
+    case Doc::Kind::Number:
+      return false;
+    case Doc::Kind::String:
+      return value.as_string().empty();
     case Doc::Kind::Array:
-    case Doc::Kind::Object: return value.empty();
+    case Doc::Kind::Object:
+      return value.empty();
   }
   return false;
 }

@@ -47,13 +47,11 @@ struct BaseName {
   Base base;
 };
 constexpr BaseName kBases[] = {
-    {"string", Base::String},       {"bool", Base::Bool},
-    {"int32", Base::Int32},         {"int64", Base::Int64},
-    {"float64", Base::Float64},     {"bytes", Base::Bytes},
-    {"quantity", Base::Quantity},   {"time", Base::Time},
-    {"microtime", Base::MicroTime}, {"duration", Base::Duration},
-    {"raw", Base::Raw},             {"intorstring", Base::IntOrString},
-    {"json", Base::Json},           {"fields", Base::Fields},
+    {"string", Base::String},     {"bool", Base::Bool},       {"int32", Base::Int32},
+    {"int64", Base::Int64},       {"float64", Base::Float64}, {"bytes", Base::Bytes},
+    {"quantity", Base::Quantity}, {"time", Base::Time},       {"microtime", Base::MicroTime},
+    {"duration", Base::Duration}, {"raw", Base::Raw},         {"intorstring", Base::IntOrString},
+    {"json", Base::Json},         {"fields", Base::Fields},
 };
 
 // Mixes the length with the first and the last bytes, which tell the members of a struct apart.

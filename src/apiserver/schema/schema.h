@@ -23,8 +23,21 @@
 namespace jogak::schema {
 
 enum class Base : std::uint8_t {
-  Struct, String, Bool, Int32, Int64, Float64, Bytes, Quantity, Time, MicroTime, Duration,
-  IntOrString, Raw, Json, Fields
+  Struct,
+  String,
+  Bool,
+  Int32,
+  Int64,
+  Float64,
+  Bytes,
+  Quantity,
+  Time,
+  MicroTime,
+  Duration,
+  IntOrString,
+  Raw,
+  Json,
+  Fields
 };
 enum class ListKind : std::uint8_t { Atomic, Set, Map };
 
@@ -47,23 +60,23 @@ struct Type {
 };
 
 struct Field {
-  std::string_view name;  // in JSON
+  std::string_view name;            // in JSON
   std::uint16_t number = 0;         // in protobuf; 0 for kind and apiVersion
   std::uint16_t inline_number = 0;  // the message around it in protobuf, 0 for none
   Type type;
   bool omit_empty = false;
   bool omit_zero = false;
   bool is_optional = false;
-  bool patch_merge = false;    // strategic merge patch merges the list (or set)
+  bool patch_merge = false;  // strategic merge patch merges the list (or set)
   bool patch_retain_keys = false;
   bool patch_replace = false;
-  std::string_view patch_key;  // of the list's elements; empty for lists of scalars
-  ListKind list = ListKind::Atomic;        // server-side apply
-  bool names_list = false;     // the type says so itself; silence means Atomic too
-  std::vector<std::string_view> list_keys; // of ListKind::Map
-  bool is_atomic = false;      // a map or struct that server-side apply takes as one value
-  std::string_view default_text;           // JSON text of the default, "" for none
-  bool is_always = false;      // Go writes it even when it is zero
+  std::string_view patch_key;               // of the list's elements; empty for lists of scalars
+  ListKind list = ListKind::Atomic;         // server-side apply
+  bool names_list = false;                  // the type says so itself; silence means Atomic too
+  std::vector<std::string_view> list_keys;  // of ListKind::Map
+  bool is_atomic = false;         // a map or struct that server-side apply takes as one value
+  std::string_view default_text;  // JSON text of the default, "" for none
+  bool is_always = false;         // Go writes it even when it is zero
 };
 
 struct Struct {
