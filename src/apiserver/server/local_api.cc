@@ -41,13 +41,12 @@ std::shared_ptr<void> FollowHub::follow(std::string_view table, Api::Follower fo
   Channel& channel = channels_[name];
   channel.entries.emplace_back(entry);
   if (channel.watch == 0) {
-    auto watch = ops_.store().watch(
-        ops_.store().table(table), ops_.store().revision(),
-        [this, alive = alive_, name](const store::EventPtr& event) {
-          ops_.loop().post([this, alive, name, event] {
-            if (*alive) deliver(name, event);
-          });
-        });
+    auto watch = ops_.store().watch(ops_.store().table(table), ops_.store().revision(),
+                                    [this, alive = alive_, name](const store::EventPtr& event) {
+                                      ops_.loop().post([this, alive, name, event] {
+                                        if (*alive) deliver(name, event);
+                                      });
+                                    });
     JOGAK_CHECK(watch.has_value(), "a watch from the present state is always possible");
     channel.watch = *watch;
   }
@@ -66,8 +65,8 @@ void FollowHub::start(const std::string& table, const std::weak_ptr<Entry>& weak
   for (const store::ObjectPtr& object : page.objects) {
     Doc doc = ops_.parse(*object);
     doc.at("metadata").erase("managedFields");
-    entry->follower({.type = store::EventType::Added,
-                     .object = std::make_shared<const Doc>(std::move(doc))});
+    entry->follower(
+        {.type = store::EventType::Added, .object = std::make_shared<const Doc>(std::move(doc))});
   }
 }
 
@@ -93,8 +92,8 @@ ApiResult<const Resource*> LocalApi::find(std::string_view resource) const {
   return found;
 }
 
-WriteRequest LocalApi::request(const Resource& resource, std::string_view ns,
-                               std::string_view name, std::string_view subresource) const {
+WriteRequest LocalApi::request(const Resource& resource, std::string_view ns, std::string_view name,
+                               std::string_view subresource) const {
   return {.resource = &resource,
           .ns = std::string(ns),
           .name = std::string(name),

@@ -24,7 +24,7 @@ class FollowHub {
  private:
   struct Entry {
     Api::Follower follower;
-    store::Revision since = 0;   // changes up to here are known to it
+    store::Revision since = 0;  // changes up to here are known to it
     bool has_started = false;
   };
   struct Channel {

@@ -83,8 +83,7 @@ void Server::Impl::make_initial_objects() {
     const std::string group = slash == std::string::npos ? "" : api_version.substr(0, slash);
     const std::string version =
         slash == std::string::npos ? api_version : api_version.substr(slash + 1);
-    const Resource* resource =
-        registry.find_kind(group, version, object["kind"].as_string());
+    const Resource* resource = registry.find_kind(group, version, object["kind"].as_string());
     JOGAK_CHECK(resource != nullptr, "no resource for {}", object["kind"].as_string());
     if (store.get(store.table(resource->table), namespace_of(object), name_of(object)) != nullptr) {
       continue;  // restored from the data folder

@@ -23,8 +23,8 @@ namespace jogak::api {
 struct ServerOptions {
   KindOptions kinds;
   store::StoreOptions store;
-  Tokens tokens;              // none: nobody gets in over HTTP
-  std::uint64_t seed = 1;     // of uids, generated names and allocated ports
+  Tokens tokens;           // none: nobody gets in over HTTP
+  std::uint64_t seed = 1;  // of uids, generated names and allocated ports
   // A folder that keeps the objects across restarts; "" for memory alone.
   std::string data_dir;
 };
