@@ -27,9 +27,9 @@ class Doc {
   using Items = std::vector<Doc>;
   using Members = std::vector<Member>;
 
-  Doc() = default;                   // null
+  Doc() = default;                    // null
   Doc(std::same_as<bool> auto flag);  // NOLINT(google-explicit-constructor): values convert
-  Doc(std::integral auto number)  // NOLINT(google-explicit-constructor)
+  Doc(std::integral auto number)      // NOLINT(google-explicit-constructor)
     requires(!std::same_as<decltype(number), bool>);
   Doc(std::string text);       // NOLINT(google-explicit-constructor)
   Doc(std::string_view text);  // NOLINT(google-explicit-constructor)
@@ -63,12 +63,12 @@ class Doc {
   // The value where it has this kind, else the fallback: absent and wrong read alike.
   bool as_bool(bool fallback = false) const;
   std::int64_t as_int(std::int64_t fallback = 0) const;
-  const std::string& as_string() const;     // "" for anything but a string
-  std::string number_text() const;          // digits of an Int or a Number, else ""
-  const Items& items() const;               // none for anything but an array
-  Items& items();                           // CHECKs: array
-  const Members& members() const;           // none for anything but an object
-  Members& members();                       // CHECKs: object
+  const std::string& as_string() const;  // "" for anything but a string
+  std::string number_text() const;       // digits of an Int or a Number, else ""
+  const Items& items() const;            // none for anything but an array
+  Items& items();                        // CHECKs: array
+  const Members& members() const;        // none for anything but an object
+  Members& members();                    // CHECKs: object
 
   // A member by key: nullptr when absent or when this is not an object.
   const Doc* find(std::string_view key) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one thread that owns a server's state, and its clock. Code written against Loop runs unchanged
-// on a real clock (net/epoll_loop.h) and under virtual time (base/sim_loop.h).
+// The one thread that owns a server's state, and its clock. Code written against Loop runs
+// unchanged on a real clock (net/epoll_loop.h) and under virtual time (base/sim_loop.h).
 #pragma once
 
 #include <cstdint>
