@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The manifests of examples/playground, as they are: the assembler reads the files. CMake says where
-// they lie.
+// The manifests of examples/playground, as they are: the assembler reads the files. CMake says
+// where they lie.
 #include <cstdint>
 
 #include "base/check.h"
@@ -11,18 +11,26 @@
 #define JOGAK_EXAMPLES "examples/playground"
 #endif
 
-#define JOGAK_MANIFEST(symbol, file)                                     \
-  __asm__(".pushsection .rodata\n"                                       \
-          ".global jogak_manifest_" #symbol "\n"                         \
-          "jogak_manifest_" #symbol ":\n"                                \
-          ".incbin \"" JOGAK_EXAMPLES "/" file "\"\n"                    \
-          "jogak_manifest_" #symbol "_end:\n"                            \
-          ".balign 8\n"                                                  \
-          ".global jogak_manifest_" #symbol "_size\n"                    \
-          "jogak_manifest_" #symbol "_size:\n"                           \
-          ".quad jogak_manifest_" #symbol "_end - jogak_manifest_" #symbol "\n" \
-          ".popsection\n");                                              \
-  extern "C" const char jogak_manifest_##symbol[];                       \
+#define JOGAK_MANIFEST(symbol, file)                                   \
+  __asm__(                                                             \
+      ".pushsection .rodata\n"                                         \
+      ".global jogak_manifest_" #symbol                                \
+      "\n"                                                             \
+      "jogak_manifest_" #symbol                                        \
+      ":\n"                                                            \
+      ".incbin \"" JOGAK_EXAMPLES "/" file                             \
+      "\"\n"                                                           \
+      "jogak_manifest_" #symbol                                        \
+      "_end:\n"                                                        \
+      ".balign 8\n"                                                    \
+      ".global jogak_manifest_" #symbol                                \
+      "_size\n"                                                        \
+      "jogak_manifest_" #symbol                                        \
+      "_size:\n"                                                       \
+      ".quad jogak_manifest_" #symbol "_end - jogak_manifest_" #symbol \
+      "\n"                                                             \
+      ".popsection\n");                                                \
+  extern "C" const char jogak_manifest_##symbol[];                     \
   extern "C" const std::uint64_t jogak_manifest_##symbol##_size
 
 JOGAK_MANIFEST(gpu_pod, "1-gpu-pod.yaml");

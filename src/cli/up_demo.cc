@@ -13,8 +13,8 @@ namespace jogak::cli {
 
 namespace {
 
-constexpr TimeUs kLook = 100 * kMsInUs;       // between looks at a step's condition
-constexpr TimeUs kPause = 2 * kSecondInUs;    // between steps, to read
+constexpr TimeUs kLook = 100 * kMsInUs;     // between looks at a step's condition
+constexpr TimeUs kPause = 2 * kSecondInUs;  // between steps, to read
 constexpr TimeUs kStepMax = 90 * kSecondInUs;
 constexpr std::string_view kOne = "one-gpu";
 constexpr std::string_view kTrain = "train-";
@@ -29,8 +29,8 @@ constexpr std::size_t kUrgentPods = 8;
 
 const std::vector<UpDemo::Step>& UpDemo::steps() {
   static const std::vector<Step> kSteps = {
-      {"A pod asks for one GPU (1-gpu-pod.yaml)", "1-gpu-pod.yaml", "it to run",
-       &UpDemo::one_runs, &UpDemo::say_one},
+      {"A pod asks for one GPU (1-gpu-pod.yaml)", "1-gpu-pod.yaml", "it to run", &UpDemo::one_runs,
+       &UpDemo::say_one},
       {"A training job takes two whole nodes (2-training-job.yaml)", "2-training-job.yaml",
        "both workers to run", &UpDemo::training_runs, &UpDemo::say_training},
       {"A light service takes MIG slices, not GPUs (3-inference.yaml)", "3-inference.yaml",
@@ -47,8 +47,8 @@ const std::vector<UpDemo::Step>& UpDemo::steps() {
 
 UpDemo::UpDemo(Loop& loop, playground::Playground& playground, std::function<void()> done)
     : loop_(loop), playground_(playground), done_(std::move(done)), start_(loop.now()) {
-  following_ = playground_.api().follow(
-      "pods", [this](const api::Api::Change& change) { on_pod(change); });
+  following_ =
+      playground_.api().follow("pods", [this](const api::Api::Change& change) { on_pod(change); });
   loop_.after(kPause, [this, alive = alive_] {
     if (*alive) begin_step();
   });
@@ -158,8 +158,9 @@ std::string UpDemo::say_training() const {
   return fmt::format("Training runs on {}, 8 GPUs each.", nodes_of(kTrain));
 }
 std::string UpDemo::say_service() const {
-  return fmt::format("The service runs on {}, one 10 GB slice a replica; no training node is touched.",
-                     nodes_of(kChat));
+  return fmt::format(
+      "The service runs on {}, one 10 GB slice a replica; no training node is touched.",
+      nodes_of(kChat));
 }
 std::string UpDemo::say_urgent() const {
   return fmt::format("Urgent work runs on all eight. {} of lower priority gave way: {}.",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `jogak up --demo`: applies the examples one after another and says what the cluster makes of them.
+// `jogak up --demo`: applies the examples one after another and says what the cluster makes of
+// them.
 #pragma once
 
 #include <functional>
@@ -32,8 +33,8 @@ class UpDemo {
 
  private:
   struct Step {
-    std::string_view title;     // what is about to happen
-    std::string_view manifest;  // applied at the start, "" for none
+    std::string_view title;      // what is about to happen
+    std::string_view manifest;   // applied at the start, "" for none
     std::string_view waits_for;  // what must come about, for people
     bool (UpDemo::*is_done)() const;
     std::string (UpDemo::*summary)() const;
@@ -72,7 +73,7 @@ class UpDemo {
   TimeUs step_start_ = 0;
   std::size_t step_ = 0;
   bool has_succeeded_ = false;
-  std::map<std::string, Seen, std::less<>> pods_;   // of the namespace default
+  std::map<std::string, Seen, std::less<>> pods_;  // of the namespace default
   std::set<std::string> preempted_;
   std::shared_ptr<void> following_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -72,8 +72,8 @@ std::vector<Group> groups_of(const std::vector<Doc>& nodes) {
 
 }  // namespace
 
-std::string up_screen(playground::Up& up, const std::string& kubeconfig,
-                      const std::string& kubectl, TimeUs start_time) {
+std::string up_screen(playground::Up& up, const std::string& kubeconfig, const std::string& kubectl,
+                      TimeUs start_time) {
   const std::vector<Doc> nodes = up.playground().api().list("nodes");
   const std::vector<Group> groups = groups_of(nodes);
   TextTable table({{.title = "NODES", .align = Align::Right},

@@ -9,7 +9,7 @@
 namespace jogak::cli {
 
 // `kubectl` is the program to name in the commands.
-std::string up_screen(playground::Up& up, const std::string& kubeconfig,
-                      const std::string& kubectl, TimeUs start_time);
+std::string up_screen(playground::Up& up, const std::string& kubeconfig, const std::string& kubectl,
+                      TimeUs start_time);
 
 }  // namespace jogak::cli
