@@ -50,8 +50,8 @@ class ClusterApi {
   // on the loop; until the returned handle is destroyed.
   virtual std::shared_ptr<void> follow(std::string_view resource, Follower follower) = 0;
 
-  // The outcome of a write, on the loop, possibly before the call returns. Errors: NotFound (the pod
-  // is gone), Conflict (it is bound, changed or another one), Unavailable (try again later).
+  // The outcome of a write, on the loop, possibly before the call returns. Errors: NotFound (the
+  // pod is gone), Conflict (it is bound, changed or another one), Unavailable (try again later).
   using Done = std::function<void(Result<void>)>;
   virtual void bind(const Binding& binding, Done done) = 0;
   // PodScheduled=False with reason and message; nominated node: nullptr leaves it, "" clears it.

@@ -37,9 +37,9 @@ class PodQueue {
  private:
   struct Entry {
     std::int32_t priority = 0;
-    std::uint64_t age = 0;       // order of first arrival
+    std::uint64_t age = 0;  // order of first arrival
     int refusals = 0;
-    TimeUs not_before = 0;       // end of the back-off
+    TimeUs not_before = 0;  // end of the back-off
   };
   using Ready = std::pair<std::pair<std::int64_t, std::uint64_t>, std::string>;
 

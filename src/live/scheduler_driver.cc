@@ -252,8 +252,7 @@ void SchedulerDriver::bind(const std::string& key, core::PodId pod,
                   .node = std::string(cluster_.text(cluster_.node(decision.node).name)),
                   .gpu_holds = {}};
   if (!decision.holds.empty()) {
-    binding.gpu_holds =
-        importer::holds_text(decision.holds, cluster_.shape_of(pod).spec.gpu.kind);
+    binding.gpu_holds = importer::holds_text(decision.holds, cluster_.shape_of(pod).spec.gpu.kind);
   }
   api_.bind(binding, [this, alive = alive_, key, ref, node = binding.node](Result<void> outcome) {
     if (*alive) bound(key, ref, node, outcome);
@@ -266,11 +265,12 @@ void SchedulerDriver::bound(const std::string& key, const PodRef& ref, const std
     ++counts_.bound;
     queue_.remove(key);
     told_.erase(key);
-    api_.note({.pod = ref,
-               .type = "Normal",
-               .reason = "Scheduled",
-               .action = "Binding",
-               .message = fmt::format("Successfully assigned {}/{} to {}", ref.ns, ref.name, node)});
+    api_.note(
+        {.pod = ref,
+         .type = "Normal",
+         .reason = "Scheduled",
+         .action = "Binding",
+         .message = fmt::format("Successfully assigned {}/{} to {}", ref.ns, ref.name, node)});
     return;
   }
   ++counts_.bind_errors;
@@ -319,11 +319,9 @@ void SchedulerDriver::refuse(const std::string& key, core::PodId pod) {
   const std::string said = message + "|" + nominated;
   if (const auto told = told_.find(key); told == told_.end() || told->second != said) {
     told_[key] = said;
-    api_.refuse({.pod = ref,
-                 .reason = "Unschedulable",
-                 .message = message,
-                 .nominated_node = nomination},
-                [](const Result<void>&) {});
+    api_.refuse(
+        {.pod = ref, .reason = "Unschedulable", .message = message, .nominated_node = nomination},
+        [](const Result<void>&) {});
     api_.note({.pod = ref,
                .type = "Warning",
                .reason = "FailedScheduling",
@@ -338,12 +336,13 @@ void SchedulerDriver::preempt(const PodRef& preemptor, const std::vector<core::P
     const PodRef ref = ref_of(victim);
     ++counts_.preempted;
     cluster_.set_terminating(victim);
-    api_.note({.pod = ref,
-               .type = "Normal",
-               .reason = "Preempted",
-               .action = "Preempting",
-               .message = fmt::format("Preempted by pod {} on node {}", preemptor.uid,
-                                      cluster_.text(cluster_.node(cluster_.pod(victim).node).name))});
+    api_.note(
+        {.pod = ref,
+         .type = "Normal",
+         .reason = "Preempted",
+         .action = "Preempting",
+         .message = fmt::format("Preempted by pod {} on node {}", preemptor.uid,
+                                cluster_.text(cluster_.node(cluster_.pod(victim).node).name))});
     api_.preempt(ref,
                  fmt::format("{}: preempting to accommodate a higher priority pod", kScheduler),
                  [this, alive = alive_](const Result<void>& outcome) {

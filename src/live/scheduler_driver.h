@@ -79,8 +79,8 @@ class SchedulerDriver {
   PodQueue queue_;
   DriverCounts counts_;
   std::string last_fault_;
-  std::map<std::string, std::string, std::less<>> assumed_;   // ns/name -> uid, binding under way
-  std::map<std::string, std::string, std::less<>> told_;      // ns/name -> last message written
+  std::map<std::string, std::string, std::less<>> assumed_;  // ns/name -> uid, binding under way
+  std::map<std::string, std::string, std::less<>> told_;     // ns/name -> last message written
   std::vector<std::shared_ptr<void>> following_;
   bool is_awake_ = false;
   bool has_changed_ = false;
