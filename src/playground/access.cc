@@ -63,8 +63,7 @@ std::string kubeconfig_text(const Access& access) {
       .set("kind", "Config")
       .set("clusters", named("cluster", std::move(cluster)))
       .set("users", named("user", Doc::object().set("token", access.token)))
-      .set("contexts",
-           named("context", Doc::object().set("cluster", "jogak").set("user", "jogak")))
+      .set("contexts", named("context", Doc::object().set("cluster", "jogak").set("user", "jogak")))
       .set("current-context", "jogak");
   return config.yaml();
 }
@@ -75,7 +74,8 @@ Result<void> write_kubeconfig(const std::string& path, const Access& access) {
   ::unlink(part.c_str());
   const int fd = ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
   if (fd < 0) return system_error("writing", path);
-  const bool is_written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const bool is_written =
+      ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   const bool is_closed = ::close(fd) == 0;
   if (!is_written || !is_closed || ::rename(part.c_str(), path.c_str()) != 0) {
     auto error = system_error("writing", path);

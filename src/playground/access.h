@@ -14,9 +14,9 @@ namespace jogak::playground {
 Result<std::string> random_token();
 
 struct Access {
-  std::string url;      // "https://127.0.0.1:6443"
+  std::string url;  // "https://127.0.0.1:6443"
   std::string token;
-  std::string ca_pem;   // "" for plain HTTP
+  std::string ca_pem;  // "" for plain HTTP
 };
 
 // The text of a kubeconfig with one context, "jogak".

@@ -49,8 +49,10 @@ void set_gpu_labels(Doc& object, std::string_view product, int count, std::int64
 }
 
 Doc gpu_taint() {
-  return Doc::object().set("key", "nvidia.com/gpu").set("value", "true").set("effect",
-                                                                             "NoSchedule");
+  return Doc::object()
+      .set("key", "nvidia.com/gpu")
+      .set("value", "true")
+      .set("effect", "NoSchedule");
 }
 
 // "H100" -> "H100-80" where only one model has that part.
@@ -88,8 +90,7 @@ Result<std::int64_t> racks_of(std::string_view topology) {
   const std::string_view number =
       topology.starts_with(kRacksIs) ? topology.substr(kRacksIs.size()) : std::string_view();
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), racks);
-  if (number.empty() || error != std::errc() || end != number.data() + number.size() ||
-      racks < 1) {
+  if (number.empty() || error != std::errc() || end != number.data() + number.size() || racks < 1) {
     return invalid("--topology: \"{}\" is not racks=N with N of at least 1", topology);
   }
   return racks;
@@ -220,9 +221,10 @@ Result<std::vector<Doc>> objects_of_file(std::string_view text, std::string_view
         for (Doc& made : nodes_of_group(group)) objects.push_back(std::move(made));
       }
     } else {
-      return invalid("{}: neither a Kubernetes object with a kind nor a scenario with nodes; give "
-                     "the output of `kubectl get ... -o json` or of `jogak gen cluster`",
-                     name);
+      return invalid(
+          "{}: neither a Kubernetes object with a kind nor a scenario with nodes; give "
+          "the output of `kubectl get ... -o json` or of `jogak gen cluster`",
+          name);
     }
   }
   if (objects.empty()) return invalid("{}: holds no objects", name);

@@ -48,12 +48,10 @@ void LocalCluster::bind(const live::Binding& binding, Done done) {
   if (!binding.gpu_holds.empty()) {
     object.at("metadata").at("annotations").set("jogak.io/gpu-holds", binding.gpu_holds);
   }
-  object.set("target", Doc::object()
-                           .set("apiVersion", "v1")
-                           .set("kind", "Node")
-                           .set("name", binding.node));
-  done(outcome_of(api_.create("pods", binding.pod.ns, std::move(object), "binding",
-                              binding.pod.name)));
+  object.set("target",
+             Doc::object().set("apiVersion", "v1").set("kind", "Node").set("name", binding.node));
+  done(outcome_of(
+      api_.create("pods", binding.pod.ns, std::move(object), "binding", binding.pod.name)));
 }
 
 void LocalCluster::refuse(const Refusal& refusal, Done done) {
@@ -67,9 +65,8 @@ void LocalCluster::refuse(const Refusal& refusal, Done done) {
   patch.set("metadata", Doc::object().set("uid", refusal.pod.uid));
   patch.at("status").set("conditions", Doc::array().push(std::move(condition)));
   if (refusal.nominated_node != nullptr) {
-    patch.at("status").set("nominatedNodeName", refusal.nominated_node->empty()
-                                                    ? Doc()
-                                                    : Doc(*refusal.nominated_node));
+    patch.at("status").set("nominatedNodeName",
+                           refusal.nominated_node->empty() ? Doc() : Doc(*refusal.nominated_node));
   }
   done(outcome_of(api_.patch("pods", refusal.pod.ns, refusal.pod.name, api::PatchType::Strategic,
                              patch, "status")));
@@ -88,16 +85,14 @@ void LocalCluster::preempt(const live::PodRef& victim, const std::string& messag
   auto marked = outcome_of(
       api_.patch("pods", victim.ns, victim.name, api::PatchType::Strategic, patch, "status"));
   if (!marked.has_value()) return done(std::move(marked));
-  const Doc options =
-      Doc::object().set("preconditions", Doc::object().set("uid", victim.uid));
+  const Doc options = Doc::object().set("preconditions", Doc::object().set("uid", victim.uid));
   done(outcome_of(api_.remove("pods", victim.ns, victim.name, options)));
 }
 
 void LocalCluster::note(const live::PodNote& note) {
   Doc event = Doc::object();
-  event.set("metadata", Doc::object()
-                            .set("generateName", note.pod.name + ".")
-                            .set("namespace", note.pod.ns));
+  event.set("metadata",
+            Doc::object().set("generateName", note.pod.name + ".").set("namespace", note.pod.ns));
   event.set("eventTime", api::format_micro_time(api_.now()))
       .set("reportingComponent", kComponent)
       .set("reportingInstance", "jogak")
@@ -106,11 +101,11 @@ void LocalCluster::note(const live::PodNote& note) {
       .set("type", note.type)
       .set("message", note.message)
       .set("involvedObject", Doc::object()
-                            .set("kind", "Pod")
-                            .set("apiVersion", "v1")
-                            .set("namespace", note.pod.ns)
-                            .set("name", note.pod.name)
-                            .set("uid", note.pod.uid));
+                                 .set("kind", "Pod")
+                                 .set("apiVersion", "v1")
+                                 .set("namespace", note.pod.ns)
+                                 .set("name", note.pod.name)
+                                 .set("uid", note.pod.uid));
   // An event tells people something; when it is refused there is nobody to tell.
   static_cast<void>(api_.create("events", note.pod.ns, std::move(event)));
 }

@@ -15,9 +15,16 @@ namespace jogak::playground {
 namespace {
 
 // What others refer to comes first; pods come last.
-constexpr std::array<std::string_view, 10> kFirst = {
-    "CustomResourceDefinition", "Namespace", "PriorityClass",  "StorageClass",     "RuntimeClass",
-    "Node",                     "CSINode",   "ResourceQuota", "PersistentVolume", "LimitRange"};
+constexpr std::array<std::string_view, 10> kFirst = {"CustomResourceDefinition",
+                                                     "Namespace",
+                                                     "PriorityClass",
+                                                     "StorageClass",
+                                                     "RuntimeClass",
+                                                     "Node",
+                                                     "CSINode",
+                                                     "ResourceQuota",
+                                                     "PersistentVolume",
+                                                     "LimitRange"};
 constexpr std::array<std::string_view, 3> kLast = {"ReplicaSet", "PodDisruptionBudget", "Pod"};
 
 int rank_of(const Doc& object) {
@@ -67,8 +74,7 @@ Result<void> Playground::Impl::start(Loop& loop) {
     }
   }
   if (options.has_kubelets) {
-    controllers.push_back(
-        std::make_unique<kubelet::Kubelets>(make_api, *pods, options.kubelets));
+    controllers.push_back(std::make_unique<kubelet::Kubelets>(make_api, *pods, options.kubelets));
   }
   if (options.has_scheduler) {
     scheduler_api = server->api("kube-scheduler");
@@ -105,8 +111,8 @@ Result<bool> Playground::Impl::load_one(Doc object, std::map<std::string, std::s
   }
   Doc& metadata = object.at("metadata");
   const std::string old_uid = metadata["uid"].as_string();
-  for (const std::string_view key : {"uid", "resourceVersion", "managedFields", "selfLink",
-                                     "creationTimestamp", "generation"}) {
+  for (const std::string_view key :
+       {"uid", "resourceVersion", "managedFields", "selfLink", "creationTimestamp", "generation"}) {
     metadata.erase(key);
   }
   Doc owners = Doc::array();

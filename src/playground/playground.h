@@ -39,10 +39,10 @@ class Playground {
   // null when it was switched off.
   const live::SchedulerDriver* scheduler() const;
 
-  // Creates objects in an order that works (namespaces and classes first, pods last), whatever order
-  // they come in. What a server owns (uid, resourceVersion, managedFields) is left out; status is
-  // kept; owners are found again by their old uid or dropped. An object that is there already is
-  // left alone. Errors name the object.
+  // Creates objects in an order that works (namespaces and classes first, pods last), whatever
+  // order they come in. What a server owns (uid, resourceVersion, managedFields) is left out;
+  // status is kept; owners are found again by their old uid or dropped. An object that is there
+  // already is left alone. Errors name the object.
   Result<std::size_t> load(std::vector<Doc> objects);
 
  private:

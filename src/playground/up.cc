@@ -68,12 +68,12 @@ Result<std::unique_ptr<Up>> Up::start(net::EpollLoop& loop, UpOptions options) {
   JOGAK_TRY(up->playground_, Playground::make(loop, std::move(options.playground)));
   api::Server& server = up->playground_->server();
   http.before_write = [&server] { return server.flush().has_value(); };
-  JOGAK_TRY(up->http_, net::HttpServer::listen(
-                           loop, std::move(http),
-                           [&server](net::HttpRequest request,
-                                     std::shared_ptr<net::ResponseWriter> writer) {
-                             server.handle(std::move(request), std::move(writer));
-                           }));
+  JOGAK_TRY(up->http_,
+            net::HttpServer::listen(
+                loop, std::move(http),
+                [&server](net::HttpRequest request, std::shared_ptr<net::ResponseWriter> writer) {
+                  server.handle(std::move(request), std::move(writer));
+                }));
   up->access_.url = up->http_->url();
   JOGAK_TRY(up->loaded_, up->playground_->load(std::move(options.objects)));
   JOGAK_TRY_VOID(server.flush());

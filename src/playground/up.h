@@ -21,11 +21,11 @@ namespace jogak::playground {
 struct UpOptions {
   PlaygroundOptions playground;
   std::string address = "127.0.0.1";
-  std::uint16_t port = 0;          // 0: any that is free
-  bool has_tls = true;             // kubectl sends its token over https only
+  std::uint16_t port = 0;  // 0: any that is free
+  bool has_tls = true;     // kubectl sends its token over https only
   std::string kubeconfig = "jogak.kubeconfig";
-  std::string token;               // "" for a random one
-  std::vector<Doc> objects;        // created at the start
+  std::string token;         // "" for a random one
+  std::vector<Doc> objects;  // created at the start
 };
 
 class Up {
