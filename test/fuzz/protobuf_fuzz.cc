@@ -14,11 +14,11 @@
 namespace {
 
 constexpr const char* kTypes[] = {
-    "core.v1.Pod",         "core.v1.Node",
-    "core.v1.ConfigMap",   "core.v1.Secret",
-    "apps.v1.Deployment",  "batch.v1.CronJob",
-    "core.v1.Service",     "autoscaling.v2.HorizontalPodAutoscaler",
-    "meta.v1.Status",      "apiextensions.v1.CustomResourceDefinition",
+    "core.v1.Pod",           "core.v1.Node",
+    "core.v1.ConfigMap",     "core.v1.Secret",
+    "apps.v1.Deployment",    "batch.v1.CronJob",
+    "core.v1.Service",       "autoscaling.v2.HorizontalPodAutoscaler",
+    "meta.v1.Status",        "apiextensions.v1.CustomResourceDefinition",
     "meta.v1.DeleteOptions", "authentication.v1.TokenReview",
     "coordination.v1.Lease", "apps.v1.ControllerRevision",
 };
