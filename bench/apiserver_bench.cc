@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the embedded API server does in a second, seen from outside: ready time, memory of a large
-// cluster, pod creations with 20 watchers and how late these see them, bindings, idle cost. It starts
-// `jogak up` as a process of its own and talks to it over loopback; both share the machine.
+// cluster, pod creations with 20 watchers and how late these see them, bindings, idle cost. It
+// starts `jogak up` as a process of its own and talks to it over loopback; both share the machine.
 //
 //   build/bench/bench/apiserver_bench build/bench/src/cli/jogak
 #include <arpa/inet.h>
@@ -96,9 +96,15 @@ class Client {
 class Server {
  public:
   Server(const std::string& program, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {
-        program,  "up",  "--http", "--token", "bench", "--port", std::to_string(kPort),
-        "--kubeconfig", fmt::format("/tmp/jogak-bench-{}.kubeconfig", ::getpid())};
+    std::vector<std::string> words = {program,
+                                      "up",
+                                      "--http",
+                                      "--token",
+                                      "bench",
+                                      "--port",
+                                      std::to_string(kPort),
+                                      "--kubeconfig",
+                                      fmt::format("/tmp/jogak-bench-{}.kubeconfig", ::getpid())};
     words.insert(words.end(), more.begin(), more.end());
     const std::int64_t begin = mono_now_ns();
     pid_ = ::fork();
@@ -274,12 +280,12 @@ void create_pod(Client& client, std::string_view prefix, int i) {
 
 void bind_pod(Client& client, std::string_view prefix, int i, int nodes) {
   const std::string name = fmt::format("{}-{:06}", prefix, i);
-  const std::string body = fmt::format(
-      R"({{"apiVersion":"v1","kind":"Binding","metadata":{{"name":"{}"}},)"
-      R"("target":{{"kind":"Node","name":"node-{:05}"}}}})",
-      name, i % nodes);
-  const int code = client.status(
-      "POST", fmt::format("/api/v1/namespaces/default/pods/{}/binding", name), body);
+  const std::string body =
+      fmt::format(R"({{"apiVersion":"v1","kind":"Binding","metadata":{{"name":"{}"}},)"
+                  R"("target":{{"kind":"Node","name":"node-{:05}"}}}})",
+                  name, i % nodes);
+  const int code =
+      client.status("POST", fmt::format("/api/v1/namespaces/default/pods/{}/binding", name), body);
   JOGAK_CHECK(code == 201, "binding {}: {}", name, code);
 }
 
@@ -305,14 +311,17 @@ void load(const std::string& program) {
   Watchers watchers(kWatchers);
   const std::int64_t begin = mono_now_ns();
   const double before = server.cpu_seconds();
-  const double rate = drive(10'000, 1000, [](Client& client, int i) { create_pod(client, "a", i); });
+  const double rate =
+      drive(10'000, 1000, [](Client& client, int i) { create_pod(client, "a", i); });
   const double cpu = (server.cpu_seconds() - before) / 10;
   while (watchers.seen() < 10'000U * kWatchers) std::this_thread::yield();
   const std::vector<double> delays = watchers.delays(begin);
-  fmt::print("creations asked for at 1000/s           {:8.0f} /s with {} watchers, {:.0f} % of a core\n",
-             rate, kWatchers, cpu * 100);
-  fmt::print("event to watcher at that rate           {:8.2f} ms p50, {:.2f} ms p99, {:.2f} ms max\n",
-             percentile(delays, 0.5), percentile(delays, 0.99), delays.back());
+  fmt::print(
+      "creations asked for at 1000/s           {:8.0f} /s with {} watchers, {:.0f} % of a core\n",
+      rate, kWatchers, cpu * 100);
+  fmt::print(
+      "event to watcher at that rate           {:8.2f} ms p50, {:.2f} ms p99, {:.2f} ms max\n",
+      percentile(delays, 0.5), percentile(delays, 0.99), delays.back());
   const double most = drive(10'000, 0, [](Client& client, int i) { create_pod(client, "b", i); });
   fmt::print("creations as fast as they go            {:8.0f} /s with {} watchers\n", most,
              kWatchers);
