@@ -121,13 +121,10 @@ class NodeLifecycle : public Controller {
   std::vector<Wanted> wanted_taints(const Doc& node) const {
     std::vector<Wanted> wanted;
     for (const ConditionTaint& entry : kTaints) {
-      const Doc& condition = api::condition_of(node, entry.condition);
-      // a node that never reported counts as not ready
-      const bool is_silent = entry.condition == "Ready" && entry.status == "False" &&
-                             condition.is_null();
-      if (!is_silent && condition["status"].as_string() != entry.status) continue;
+      // of a node that never reported nothing is known yet
+      if (!api::condition_is(node, entry.condition, entry.status)) continue;
       wanted.push_back({entry.taint, "NoSchedule"});
-      if (entry.condition == "Ready" && !is_silent && has_healthy_node()) {
+      if (entry.condition == "Ready" && has_healthy_node()) {
         wanted.push_back({entry.taint, "NoExecute"});
       }
     }

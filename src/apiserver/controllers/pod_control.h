@@ -56,6 +56,9 @@ class PodControl {
   api::ApiResult<Doc> create(const std::string& key, const Doc& owner, Doc pod);
   // Deletes it, with its event. A pod that is gone already is no failure.
   api::ApiResult<void> remove(const std::string& key, const Doc& owner, const PodView& pod);
+  // The same for writes that the owner makes itself, with events of its own.
+  void note_created(std::string_view key, std::string_view uid) { expectations_.created(key, uid); }
+  void note_deleted(std::string_view key, std::string_view uid) { expectations_.deleted(key, uid); }
   bool is_settled(std::string_view key) const { return expectations_.met(key); }
 
  private:

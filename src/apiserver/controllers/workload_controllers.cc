@@ -8,6 +8,9 @@ std::vector<std::unique_ptr<Controller>> workload_controllers(const ControllerCo
   all.push_back(replica_set_controller(context));
   all.push_back(deployment_controller(context));
   all.push_back(job_controller(context));
+  all.push_back(daemon_set_controller(context));
+  all.push_back(stateful_set_controller(context));
+  all.push_back(cron_job_controller(context));
   return all;
 }
 
