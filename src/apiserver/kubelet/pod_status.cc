@@ -80,7 +80,14 @@ Doc container_status(const Doc& pod, const Doc& container, const PodFacts& facts
       .set("image", container["image"])
       .set("imageID", has_id ? Doc("sim://" + container["image"].as_string()) : Doc(""))
       .set("started", facts.stage == Stage::Running);
-  if (has_id) status.set("containerID", id);
+  if (has_id) {
+    status.set("containerID", id);
+    // what runs is what was asked for: a resize is seen as done
+    status.set("resources", container["resources"]);
+    if (const Doc& requests = container["resources"]["requests"]; !requests.empty()) {
+      status.set("allocatedResources", requests);
+    }
+  }
   return status;
 }
 

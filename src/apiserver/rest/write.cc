@@ -353,7 +353,8 @@ ApiResult<void> RestHandler::call(const ExchangePtr& exchange, const Resource& r
             .warnings = {}};
   // exec and the like take their options from the query; their body, if any, is a stream.
   const bool takes_object = subresource == nullptr || subresource->type != nullptr;
-  if (verb == Verb::Create && takes_object && expected.type != nullptr) {
+  if (verb == Verb::Create && takes_object &&
+      (expected.type != nullptr || expected.custom != nullptr)) {
     JOGAK_TRY(const WriteOptions options,
               read_write_options(exchange->info, "CreateOptions", false));
     JOGAK_TRY(call.body,

@@ -14,6 +14,7 @@ namespace jogak::api {
 
 namespace {
 
+constexpr std::string_view kCrdTable = "customresourcedefinitions.apiextensions.k8s.io";
 constexpr std::string_view kManager = "kube-apiserver";
 
 }  // namespace
@@ -29,6 +30,7 @@ struct Server::Impl {
 
   Result<void> open();
   Result<void> restore();
+  Result<void> restore_definition(const store::Object& object);
   Result<void> restore_object(std::string_view table, store::Object object);
   void make_initial_objects();
 
@@ -97,11 +99,25 @@ void Server::Impl::make_initial_objects() {
 // Objects come back as bytes; what selectors ask of them is found again.
 Result<void> Server::Impl::restore() {
   JOGAK_TRY(journal, store::SqliteJournal::open(options.data_dir));
+  // Definitions first: they say what may be selected by among the objects of their kinds.
+  JOGAK_TRY_VOID(journal->restore([this](std::string_view table, const store::Object& object) {
+    return table == kCrdTable ? restore_definition(object) : Result<void>();
+  }));
   JOGAK_TRY_VOID(journal->restore([this](std::string_view table, store::Object object) {
     return restore_object(table, std::move(object));
   }));
   if (journal->revision() > 0) store.restore_revision(journal->revision());
   store.set_journal(journal.get());
+  return {};
+}
+
+Result<void> Server::Impl::restore_definition(const store::Object& object) {
+  const auto parsed = codec::parse_json(object.json);
+  if (!parsed.has_value()) {
+    return invalid("{}: definition {} is not JSON: {}", options.data_dir, object.name,
+                   parsed.error().what);
+  }
+  add_custom_resources(registry, parsed->doc);
   return {};
 }
 
