@@ -41,6 +41,7 @@ void stamp(const Resource& resource, Doc& object, TimeUs now, std::string uid) {
 ApiResult<Doc> Ops::create(WriteRequest& request, Doc object) {
   Impl& impl = *impl_;
   const Resource& resource = *request.resource;
+  JOGAK_TRY_VOID(impl.may_write(request));
   JOGAK_TRY_VOID(impl.check_namespace(request, object));
   const std::string version_sent = meta(object)["resourceVersion"].as_string();
   const std::string generate_name = meta(object)["generateName"].as_string();

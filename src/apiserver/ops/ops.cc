@@ -15,13 +15,28 @@
 namespace jogak::api {
 
 Ops::Ops(Loop& loop, store::Store& store, Registry& registry, Rng rng)
-    : impl_(std::make_unique<Impl>(
-          Impl{.loop = loop, .store = store, .registry = registry, .rng = rng, .plugins = {}})) {}
+    : impl_(std::make_unique<Impl>(Impl{.loop = loop,
+                                        .store = store,
+                                        .registry = registry,
+                                        .rng = rng,
+                                        .plugins = {},
+                                        .write_refusal = {}})) {}
 
 Ops::~Ops() = default;
 
 void Ops::add_plugin(std::unique_ptr<AdmissionPlugin> plugin) {
   impl_->plugins.push_back(std::move(plugin));
+}
+
+void Ops::refuse_writes(std::string why) { impl_->write_refusal = std::move(why); }
+
+ApiResult<void> Ops::Impl::may_write(const WriteRequest& request) const {
+  if (write_refusal.empty() || request.is_dry_run) return {};
+  ApiError error;
+  error.code = 503;
+  error.reason = "ServiceUnavailable";
+  error.message = write_refusal;
+  return std::unexpected(std::move(error));
 }
 
 Loop& Ops::loop() const { return impl_->loop; }

@@ -53,6 +53,9 @@ class Ops : public Lookup {
   ~Ops() override;
 
   void add_plugin(std::unique_ptr<AdmissionPlugin> plugin);
+  // From now on every write is refused (503) with this text: what is acknowledged could not be
+  // kept.
+  void refuse_writes(std::string why);
 
   Loop& loop() const;
   store::Store& store() const;

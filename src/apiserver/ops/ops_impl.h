@@ -18,7 +18,9 @@ struct Ops::Impl {
   Registry& registry;
   Rng rng;
   std::vector<std::unique_ptr<AdmissionPlugin>> plugins;
+  std::string write_refusal;  // why nothing may be written any more, "" if it may
 
+  ApiResult<void> may_write(const WriteRequest& request) const;
   WriteContext context(const Ops& ops, WriteRequest& request) {
     return {.now = loop.now(),
             .lookup = ops,

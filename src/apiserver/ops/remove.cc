@@ -93,6 +93,7 @@ ApiResult<Ops::Removed> Ops::remove(WriteRequest& request, const DeleteOptions& 
   Impl& impl = *impl_;
   const Resource& resource = *request.resource;
   const Strategy& strategy = *resource.strategy;
+  JOGAK_TRY_VOID(impl.may_write(request));
   const store::ObjectPtr stored = impl.find(request);
   if (stored == nullptr) return not_found(resource.name(), request.name);
   const Doc old = in_version(parse(*stored), resource);

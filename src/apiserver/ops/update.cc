@@ -98,6 +98,7 @@ ApiResult<Ops::Updated> Ops::replace(WriteRequest& request, const Change& change
                                      bool is_put) {
   Impl& impl = *impl_;
   const Resource& resource = *request.resource;
+  JOGAK_TRY_VOID(impl.may_write(request));
   const store::ObjectPtr stored = impl.find(request);
   if (stored == nullptr) {
     if (!may_create) return not_found(resource.name(), request.name);

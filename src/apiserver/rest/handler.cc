@@ -117,14 +117,6 @@ void RestHandler::dispatch(const ExchangePtr& exchange) {
     exchange->refuse(method_not_allowed().error());
     return;
   }
-  if (!write_refusal_.empty() && is_write(method)) {
-    ApiError error;
-    error.code = 503;
-    error.reason = "ServiceUnavailable";
-    error.message = write_refusal_;
-    exchange->refuse(error);
-    return;
-  }
   const Subresource* subresource = nullptr;
   if (!info.subresource.empty()) {
     subresource = resource->subresource(info.subresource);

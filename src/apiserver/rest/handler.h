@@ -36,9 +36,6 @@ class RestHandler {
 
   void handle(net::HttpRequest request, std::shared_ptr<net::ResponseWriter> writer);
 
-  // Writes are refused with this text from now on (the journal failed); "" allows them.
-  void refuse_writes(std::string why) { write_refusal_ = std::move(why); }
-
  private:
   using ExchangePtr = std::shared_ptr<Exchange>;
 
@@ -70,7 +67,6 @@ class RestHandler {
   Ops& ops_;
   Tokens tokens_;
   Discovery discovery_;
-  std::string write_refusal_;
   std::shared_ptr<EventBytes> event_bytes_ = std::make_shared<EventBytes>();
 };
 

@@ -165,7 +165,7 @@ Result<void> Server::flush() {
   if (impl_->journal == nullptr) return {};
   auto flushed = impl_->journal->flush();
   if (!flushed.has_value()) {
-    impl_->rest.refuse_writes("the data folder takes no more changes: " + flushed.error().what);
+    impl_->ops.refuse_writes("the data folder takes no more changes: " + flushed.error().what);
   }
   return flushed;
 }
