@@ -173,6 +173,7 @@ Resource component_statuses() {
   Resource resource = make_resource({kCore, "componentstatuses", "ComponentStatus", "cs", Cluster,
                                      kNone, std::make_shared<Strategy>()});
   resource.verbs = verbs_of({Verb::Get, Verb::List});
+  resource.deprecation = "v1 ComponentStatus is deprecated in v1.19+";
   return resource;
 }
 

@@ -253,15 +253,18 @@ std::shared_ptr<const Strategy> service_strategy(const KindOptions& options) {
 }
 
 void add_service_kinds(Registry& registry, const KindOptions& options) {
-  registry.add(make_resource({.group = "",
-                              .version = "v1",
-                              .plural = "endpoints",
-                              .singular = "endpoints",
-                              .kind = "Endpoints",
-                              .short_names = {"ep"},
-                              .in_all = false,
-                              .has_status = false},
-                             endpoints_strategy()));
+  Resource endpoints = make_resource({.group = "",
+                                      .version = "v1",
+                                      .plural = "endpoints",
+                                      .singular = "endpoints",
+                                      .kind = "Endpoints",
+                                      .short_names = {"ep"},
+                                      .in_all = false,
+                                      .has_status = false},
+                                     endpoints_strategy());
+  endpoints.deprecation =
+      "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+  registry.add(std::move(endpoints));
   Resource controllers = make_resource({.group = "",
                                         .version = "v1",
                                         .plural = "replicationcontrollers",

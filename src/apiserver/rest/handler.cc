@@ -117,6 +117,7 @@ void RestHandler::dispatch(const ExchangePtr& exchange) {
     exchange->refuse(method_not_allowed().error());
     return;
   }
+  if (!resource->deprecation.empty()) exchange->warnings.push_back(resource->deprecation);
   const Subresource* subresource = nullptr;
   if (!info.subresource.empty()) {
     subresource = resource->subresource(info.subresource);
