@@ -2,6 +2,8 @@
 #include "apiserver/controllers/node_controllers.h"
 #include "apiserver/controllers/object_controllers.h"
 #include "apiserver/controllers/policy_controllers.h"
+#include "apiserver/controllers/service_controllers.h"
+#include "apiserver/controllers/storage_controllers.h"
 
 namespace jogak::controllers {
 
@@ -15,6 +17,12 @@ std::vector<std::unique_ptr<Controller>> cluster_controllers(const ControllerCon
   all.push_back(pod_gc_controller(context));
   all.push_back(disruption_controller(context));
   all.push_back(quota_controller(context));
+  all.push_back(endpoints_controller(context));
+  all.push_back(autoscaler_controller(context));
+  all.push_back(event_ttl_controller(context));
+  all.push_back(volume_binder(context));
+  all.push_back(volume_protection(context));
+  all.push_back(resource_claim_controller(context));
   return all;
 }
 

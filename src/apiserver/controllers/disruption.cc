@@ -8,6 +8,7 @@
 
 #include "apiserver/controllers/events.h"
 #include "apiserver/controllers/policy_controllers.h"
+#include "apiserver/controllers/scale_target.h"
 #include "apiserver/controllers/scaled.h"
 #include "apiserver/controllers/work_queue.h"
 #include "apiserver/object/meta.h"
@@ -29,18 +30,6 @@ struct Expected {
   std::int64_t pods = 0, healthy = 0;
   bool has_unmanaged = false;
 };
-
-// spec.replicas by the path that a custom definition names (".spec.replicas").
-const Doc& at_path(const Doc& object, std::string_view path) {
-  const Doc* at = &object;
-  while (!path.empty()) {
-    path.remove_prefix(path.front() == '.' ? 1 : 0);
-    const std::size_t end = std::min(path.find('.'), path.size());
-    at = &(*at)[path.substr(0, end)];
-    path.remove_prefix(end);
-  }
-  return *at;
-}
 
 class Disruption : public Controller {
  public:
@@ -197,29 +186,13 @@ class Disruption : public Controller {
         }
         return std::pair(api::uid_of(*deployment), deployment->get("spec", "replicas").as_int(1));
       }
-      const std::optional<std::int64_t> replicas = replicas_in(table.name, *owner);
-      if (!replicas.has_value()) {
+      const std::optional<std::string> path = replicas_path(*api_, table.name);
+      if (!path.has_value()) {
         return api::internal_error(table.name + " does not implement the scale subresource");
       }
-      return std::pair(pod.owner_uid, *replicas);
+      return std::pair(pod.owner_uid, at_path(*owner, *path).as_int());
     }
     return none();
-  }
-
-  // nullopt: things of that kind have no scale.
-  std::optional<std::int64_t> replicas_in(const std::string& table, const Doc& owner) const {
-    for (const std::string_view scaled :
-         {"replicasets.apps", "statefulsets.apps", "replicationcontrollers"}) {
-      if (table == scaled) return owner.get("spec", "replicas").as_int(1);
-    }
-    const auto definition =
-        api_->get("customresourcedefinitions.apiextensions.k8s.io", "", table);
-    if (!definition.has_value()) return std::nullopt;
-    for (const Doc& version : definition->get("spec", "versions").items()) {
-      const Doc& path = version.get("subresources", "scale", "specReplicasPath");
-      if (!path.is_null()) return at_path(owner, path.as_string()).as_int();
-    }
-    return std::nullopt;
   }
 
   // Better no eviction than one that nobody counted.

@@ -17,5 +17,7 @@ std::unique_ptr<Controller> namespace_controller(const ControllerContext& contex
 std::unique_ptr<Controller> namespace_contents_controller(const ControllerContext& context);
 // Pods whose node is gone, and those that end without ever having had one.
 std::unique_ptr<Controller> pod_gc_controller(const ControllerContext& context);
+// Events go an hour after they were last written.
+std::unique_ptr<Controller> event_ttl_controller(const ControllerContext& context);
 
 }  // namespace jogak::controllers
