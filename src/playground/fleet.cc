@@ -228,6 +228,10 @@ Result<std::vector<Doc>> objects_of_file(std::string_view text, std::string_view
     }
   }
   if (objects.empty()) return invalid("{}: holds no objects", name);
+  for (Doc& object : objects) {  // nodes of elsewhere have no kubelet here but a simulated one
+    if (object["kind"].as_string() != "Node") continue;
+    object.at("metadata").at("labels").set(kSimulated, "true");
+  }
   return objects;
 }
 

@@ -42,6 +42,36 @@ std::pair<std::string, std::string> group_version(const std::string& api_version
   return {api_version.substr(0, slash), api_version.substr(slash + 1)};
 }
 
+// What a server made up for the object and would make up again; a copy may not claim it.
+void drop_generated(Doc& object, const std::map<std::string, std::string>& uids) {
+  static constexpr std::array<std::string_view, 2> kUidLabels = {
+      "batch.kubernetes.io/controller-uid", "controller-uid"};
+  const std::string& kind = object["kind"].as_string();
+  Doc& metadata = object.at("metadata");
+  for (const std::string_view key :
+       {"uid", "resourceVersion", "managedFields", "selfLink", "creationTimestamp", "generation"}) {
+    metadata.erase(key);
+  }
+  if (kind == "Job" && !object.get("spec", "manualSelector").as_bool()) {
+    object.at("spec").erase("selector");
+    for (Doc* labels : {metadata.find("labels"),
+                        object.at("spec").at("template").at("metadata").find("labels")}) {
+      if (labels == nullptr) continue;
+      for (const std::string_view key : kUidLabels) labels->erase(key);
+    }
+  }
+  if (kind == "Pod" && metadata.has("labels")) {  // the job's new uid
+    for (const std::string_view key : kUidLabels) {
+      Doc* label = metadata.at("labels").find(key);
+      const auto it = label == nullptr ? uids.end() : uids.find(label->as_string());
+      if (it != uids.end()) *label = it->second;
+    }
+  }
+  if (kind == "Service" && object.get("spec", "clusterIP").as_string() != "None") {
+    for (const std::string_view key : {"clusterIP", "clusterIPs"}) object.at("spec").erase(key);
+  }
+}
+
 }  // namespace
 
 struct Playground::Impl {
@@ -111,10 +141,7 @@ Result<bool> Playground::Impl::load_one(Doc object, std::map<std::string, std::s
   }
   Doc& metadata = object.at("metadata");
   const std::string old_uid = metadata["uid"].as_string();
-  for (const std::string_view key :
-       {"uid", "resourceVersion", "managedFields", "selfLink", "creationTimestamp", "generation"}) {
-    metadata.erase(key);
-  }
+  drop_generated(object, uids);
   Doc owners = Doc::array();
   for (Doc owner : metadata["ownerReferences"].items()) {
     const auto it = uids.find(owner["uid"].as_string());
