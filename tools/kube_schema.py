@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the facts of the Kubernetes API types that the embedded API server needs, as one text.
+#
+# Writes the facts of the Kubernetes API types that the embedded API server needs, as one text: the
+# arguments are the unpacked Go modules k8s.io/api, k8s.io/apimachinery,
+# k8s.io/apiextensions-apiserver and k8s.io/kube-aggregator of one version; the output belongs in
+# src/apiserver/schema/. Only facts are taken: names, types, numbers of protobuf fields, patch and
+# list strategies; no documentation text. The format is described in src/apiserver/schema/schema.h.
+# Run it again for a new version of Kubernetes.
+# usage: tools/kube_schema.py API APIMACHINERY APIEXTENSIONS AGGREGATOR > kube.types
 
-usage: tools/kube_schema.py API APIMACHINERY APIEXTENSIONS AGGREGATOR > kube.types
-
-The arguments are the unpacked Go modules k8s.io/api, k8s.io/apimachinery,
-k8s.io/apiextensions-apiserver and k8s.io/kube-aggregator of one version; the output belongs in
-src/apiserver/schema/. Only facts are taken: names, types, numbers of protobuf fields, patch and list
-strategies; no documentation text. The format is described in src/apiserver/schema/schema.h. Run it
-again for a new version of Kubernetes.
-"""
 import pathlib
 import re
 import sys
@@ -222,7 +221,7 @@ def emit(reader):
 
 def main():
     if len(sys.argv) != 5:
-        raise SystemExit(__doc__)
+        raise SystemExit("usage: tools/kube_schema.py API APIMACHINERY APIEXTENSIONS AGGREGATOR")
     versions = [re.search(r"@(v[^/]+)", path) for path in sys.argv[1:]]
     lines = emit(Reader(sys.argv[1:]))
     print("# Written by tools/kube_schema.py from the Go modules k8s.io/{api,apimachinery,"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Each step waits for what its manifest should lead to, seen through the API as a client would; one
+// that does not come in time is said to be missing.
 #include "cli/up_demo.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Nodes that are alike make one row; the longest list is cut.
 #include "cli/up_screen.h"
 
 #include <map>

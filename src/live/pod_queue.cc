@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One ordered set of those to try, one map of those refused; a pod is in at most one of them.
 #include "live/pod_queue.h"
 
 #include <algorithm>

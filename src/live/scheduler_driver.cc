@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Changes are noted as they come; decisions follow in turns of a few pods each, so that the loop
+// stays free. A binding counts as placed until the server says otherwise.
 #include "live/scheduler_driver.h"
 
 #include <algorithm>

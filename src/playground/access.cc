@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The kubeconfig is written beside its place and renamed, so that nobody reads half of it.
 #include "playground/access.h"
 
 #include <cerrno>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Each wish of the driver is one call of the API, as a scheduler outside would make it.
 #include "playground/local_cluster.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The socket's own refusals (a body too large, a request that is none) are Statuses too, as from
+// the real server.
 #include "playground/up.h"
 
 #include <utility>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Admission in a kubelet's order: the number of pods, devices, then the other resources. Devices go
+// lowest number first.
 #include "apiserver/kubelet/ledger.h"
 
 #include <fmt/core.h>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One status from a few facts: phase, conditions and the state of each container follow from the
+// stage, and times that were written before are kept.
 #include "apiserver/kubelet/pod_status.h"
 
 #include <algorithm>

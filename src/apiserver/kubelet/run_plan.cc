@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Annotations win over commands; of a command only `sleep` and `exit` are understood, and of
+// several containers the longest decides.
 #include "apiserver/kubelet/run_plan.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Written by hand, since a decoder must refuse what is no Base64: tokens come from clients.
 #include "apiserver/rest/base64.h"
 
 #include <cstdint>

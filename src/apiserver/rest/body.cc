@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Form by content type, then the type's decoder or the custom kind's schema; the order of the
+// checks is the order of the complaints.
 #include "apiserver/rest/body.h"
 
 #include <fmt/format.h>

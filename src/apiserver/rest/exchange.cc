@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One object becomes what was asked for: itself, its metadata, or a row of a table; then text.
 #include "apiserver/rest/exchange.h"
 
 #include <algorithm>

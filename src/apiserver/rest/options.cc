@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The checks are in the real server's order, since a refusal lists its causes in order.
 #include "apiserver/rest/options.h"
 
 #include <algorithm>

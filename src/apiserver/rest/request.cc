@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A path is split first and decoded after, so that %2F in a name stays part of the name.
 #include "apiserver/rest/request.h"
 
 #include <algorithm>

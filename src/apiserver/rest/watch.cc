@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A stream starts with a list or at a revision, and then follows the store until its time is up;
+// an object that starts or stops to match the selectors comes as ADDED or DELETED.
 #include "apiserver/rest/watch.h"
 
 #include <algorithm>

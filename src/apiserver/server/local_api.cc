@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Calls go through the same verbs as a client's, on typed values; followers of one table share one
+// watch of the store.
 #include "apiserver/server/local_api.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Order matters at the start: definitions of custom kinds are restored before their objects, and
+// the objects every cluster has come last.
 #include "apiserver/server/server.h"
 
 #include "apiserver/admission/admission.h"
