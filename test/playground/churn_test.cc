@@ -254,8 +254,11 @@ class Churn {
   std::string lost_pod() {
     for (const auto& [uid, gone] : world_.gone()) {
       if (!mine_.contains(uid) || removed_.contains(uid) || gone.was_disrupted) continue;
+      // what is over goes with its node, without a word
+      const Doc& status = gone.last["status"];
+      if (status["phase"].as_string() == "Succeeded" || status.has("reason")) continue;
       return fmt::format("pod {} went away without a reason: {}", api::name_of(gone.last),
-                         gone.last.json());
+                         status.json(JsonWriter::Style::Compact));
     }
     std::set<std::string> there;
     for (const Doc& pod : world_.pods()) {
