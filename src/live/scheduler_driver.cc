@@ -348,10 +348,19 @@ void SchedulerDriver::preempt(const PodRef& preemptor, const std::vector<core::P
                                 cluster_.text(cluster_.node(cluster_.pod(victim).node).name))});
     api_.preempt(ref,
                  fmt::format("{}: preempting to accommodate a higher priority pod", kScheduler),
-                 [this, alive = alive_](const Result<void>& outcome) {
-                   if (*alive && !outcome.has_value()) cluster_changed();
+                 [this, alive = alive_, ref](const Result<void>& outcome) {
+                   if (*alive && !outcome.has_value()) not_preempted(ref, outcome.error());
                  });
   }
+}
+
+void SchedulerDriver::not_preempted(const PodRef& victim, const Error& error) {
+  // Gone already: the change that says so is on its way. Else it stays, and may be asked again.
+  const auto pod = cluster_.find_pod(victim.ns, victim.name);
+  if (error.code != Errc::NotFound && pod.has_value() && cluster_.pod(*pod).uid == victim.uid) {
+    cluster_.set_terminating(*pod, false);
+  }
+  cluster_changed();
 }
 
 }  // namespace jogak::live

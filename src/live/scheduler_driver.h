@@ -68,6 +68,7 @@ class SchedulerDriver {
              const Result<void>& outcome);
   void refuse(const std::string& key, core::PodId pod);
   void preempt(const PodRef& preemptor, const std::vector<core::PodId>& victims);
+  void not_preempted(const PodRef& victim, const Error& error);
   void fault(std::string what);
   PodRef ref_of(core::PodId pod) const;
 

@@ -240,17 +240,17 @@ void Cluster::remove_pod(PodId id) {
   free_pods_.push_back(id);
 }
 
-void Cluster::set_terminating(PodId id) {
+void Cluster::set_terminating(PodId id, bool is_terminating) {
   JOGAK_CHECK(marks_.empty(), "event inside a transaction");
   Pod& pod = pods_[id.value];
-  if (pod.terminating) return;
+  if (pod.terminating == is_terminating) return;
   if (pod.state != PodState::Placed) {
-    pod.terminating = true;
+    pod.terminating = is_terminating;
     return;
   }
-  // Spread stops counting it while resources stay booked: tell readers as a move out and in.
+  // Spread counts it or not while resources stay booked: tell readers as a move out and in.
   log_change(pod.node, id, -1);
-  pod.terminating = true;
+  pod.terminating = is_terminating;
   log_change(pod.node, id, +1);
   touch(nodes_[pod.node.value]);
 }

@@ -83,7 +83,7 @@ class Cluster {
   PodId add_pending(std::string_view name, std::string_view uid, ShapeId shape,
                     IdentityId identity);
   void remove_pod(PodId pod);
-  void set_terminating(PodId pod);
+  void set_terminating(PodId pod, bool is_terminating = true);
   // Kubernetes objects that only filters read. Every change bumps objects_version().
   Objects& mutable_objects() {
     ++objects_version_;
