@@ -41,7 +41,7 @@ std::string quoted(std::string_view text) {
     if (const auto escaped = escape_of(text.front()); !escaped.empty()) {
       out += escaped;
     } else if (length == 0 || first < 0x20 || first == 0x7f) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", first);
+      out += fmt::format("\\x{:02x}", first);
     } else {
       out += text.substr(0, length);
     }
