@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cron job controller (pkg/controller/cronjob of Kubernetes is the model): a job at every moment
-// of the schedule, the old ones removed.
+// The cron job controller (pkg/controller/cronjob of Kubernetes is the model): a job at every
+// moment of the schedule, the old ones removed.
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -78,8 +78,7 @@ class CronJobs : public Controller {
     jobs_handle_ = api_->follow(kJobs, [this](const api::Api::Change& change) {
       const Doc& owner = api::controller_of(*change.object);
       if (owner["kind"].as_string() != "CronJob") return;
-      const std::string key =
-          key_of(api::namespace_of(*change.object), owner["name"].as_string());
+      const std::string key = key_of(api::namespace_of(*change.object), owner["name"].as_string());
       auto& names = jobs_[key];
       if (change.type == store::EventType::Deleted) {
         names.erase(api::name_of(*change.object));
@@ -117,8 +116,8 @@ class CronJobs : public Controller {
     if (it == jobs_.end()) return jobs;
     for (const std::string& name : it->second) {
       auto job = api_->get(kJobs, api::namespace_of(cron_job), name);
-      const bool is_mine = job.has_value() && api::controller_of(*job)["uid"].as_string() ==
-                                                  api::uid_of(cron_job);
+      const bool is_mine =
+          job.has_value() && api::controller_of(*job)["uid"].as_string() == api::uid_of(cron_job);
       if (is_mine) jobs.push_back(*std::move(job));
     }
     return jobs;
@@ -130,9 +129,8 @@ class CronJobs : public Controller {
   }
 
   static bool is_active(const Doc& cron_job, std::string_view member, const std::string& value) {
-    return std::ranges::any_of(
-        cron_job.get("status", "active").items(),
-        [&](const Doc& job) { return job[member].as_string() == value; });
+    return std::ranges::any_of(cron_job.get("status", "active").items(),
+                               [&](const Doc& job) { return job[member].as_string() == value; });
   }
 
   static void drop_active(Doc& cron_job, const std::string& uid) {
@@ -177,11 +175,9 @@ class CronJobs : public Controller {
     for (const Doc& job : active.items()) {
       const std::string& uid = job["uid"].as_string();
       if (known.contains(uid)) continue;
-      const auto there =
-          api_->get(kJobs, job["namespace"].as_string(), job["name"].as_string());
+      const auto there = api_->get(kJobs, job["namespace"].as_string(), job["name"].as_string());
       if (there.has_value() && api::uid_of(*there) == uid) continue;
-      say(cron_job, "Normal", "MissingJob",
-          "Active job went missing: " + job["name"].as_string());
+      say(cron_job, "Normal", "MissingJob", "Active job went missing: " + job["name"].as_string());
       drop_active(cron_job, uid);
     }
   }
@@ -258,8 +254,7 @@ class CronJobs : public Controller {
     } else if (job.error().code == 409) {
       job = api_->get(kJobs, ns, name);  // made before, and then forgotten
       if (!job.has_value()) return Outcome::Retry;
-      const bool is_mine =
-          api::controller_of(*job)["uid"].as_string() == api::uid_of(cron_job);
+      const bool is_mine = api::controller_of(*job)["uid"].as_string() == api::uid_of(cron_job);
       if (!is_mine || is_active(cron_job, "uid", api::uid_of(*job))) return Outcome::Done;
     } else {
       const auto& causes = job.error().causes;

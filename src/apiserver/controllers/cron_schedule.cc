@@ -71,9 +71,14 @@ std::optional<std::int64_t> read_value(std::string_view text, std::size_t field)
 
 // "1h30m" in whole seconds, at least one; 0 when it is no duration.
 std::int64_t read_every(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, double>, 8> kUnits = {
-      {{"ns", 1e-9}, {"us", 1e-6}, {"\xc2\xb5s", 1e-6}, {"\xce\xbcs", 1e-6}, {"ms", 1e-3},
-       {"s", 1.0}, {"m", 60.0}, {"h", 3600.0}}};
+  constexpr std::array<std::pair<std::string_view, double>, 8> kUnits = {{{"ns", 1e-9},
+                                                                          {"us", 1e-6},
+                                                                          {"\xc2\xb5s", 1e-6},
+                                                                          {"\xce\xbcs", 1e-6},
+                                                                          {"ms", 1e-3},
+                                                                          {"s", 1.0},
+                                                                          {"m", 60.0},
+                                                                          {"h", 3600.0}}};
   double seconds = 0;
   const bool is_negative = text.starts_with('-');
   if (is_negative || text.starts_with('+')) text.remove_prefix(1);
@@ -107,8 +112,8 @@ constexpr std::size_t kHeaderSize = 44;
 bool read_header(std::string_view bytes, ZoneHeader& header) {
   if (bytes.size() < kHeaderSize || !bytes.starts_with("TZif")) return false;
   std::size_t at = 20;
-  for (std::size_t* count : {&header.utc, &header.standard, &header.leap, &header.times,
-                             &header.types, &header.chars}) {
+  for (std::size_t* count :
+       {&header.utc, &header.standard, &header.leap, &header.times, &header.types, &header.chars}) {
     *count = static_cast<std::size_t>(big_endian(bytes.substr(at, 4)) & 0xffffff);
     at += 4;
   }

@@ -29,10 +29,8 @@ constexpr std::array<Taint, 6> kTolerated = {{
 constexpr Taint kNoNetwork = {"node.kubernetes.io/network-unavailable", "NoSchedule"};
 
 void tolerate(Doc& spec, const Taint& taint) {
-  const Doc wanted = Doc::object()
-                         .set("key", taint.key)
-                         .set("operator", "Exists")
-                         .set("effect", taint.effect);
+  const Doc wanted =
+      Doc::object().set("key", taint.key).set("operator", "Exists").set("effect", taint.effect);
   Doc& list = spec.at("tolerations");
   if (list.is_null()) list = Doc::array();
   for (Doc& one : list.items()) {
@@ -141,9 +139,7 @@ Doc daemon_spec(const Doc& set) {
 
 void pin_to_node(Doc& pod_spec, std::string_view node) {
   Doc field = Doc::object();
-  field.set("key", "metadata.name")
-      .set("operator", "In")
-      .set("values", Doc::array().push(node));
+  field.set("key", "metadata.name").set("operator", "In").set("values", Doc::array().push(node));
   Doc term = Doc::object().set("matchFields", Doc::array().push(std::move(field)));
   pod_spec.at("affinity", "nodeAffinity", kRequired)
       .set("nodeSelectorTerms", Doc::array().push(std::move(term)));

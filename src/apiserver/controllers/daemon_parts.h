@@ -38,7 +38,7 @@ void sort_daemons(std::vector<PodViewPtr>& pods);
 using DaemonsByNode = std::map<std::string, std::vector<PodViewPtr>, std::less<>>;
 
 struct DaemonUpdate {
-  std::vector<std::string> nodes;      // that get a pod more
+  std::vector<std::string> nodes;  // that get a pod more
   std::vector<PodViewPtr> removed;
 };
 
@@ -46,7 +46,7 @@ struct DaemonRules {
   std::string hash;
   std::int64_t surge = 0, unavailable = 0, desired = 0;
   TimeUs min_ready = 0, now = 0;
-  TimeUs next = 0;                     // set to the moment when another pod might be available
+  TimeUs next = 0;  // set to the moment when another pod might be available
 };
 // The strategy's numbers for so many wanted pods.
 DaemonRules rules_of(const Doc& set, std::int64_t desired);

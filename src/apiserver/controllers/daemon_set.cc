@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The daemon set controller (pkg/controller/daemon of Kubernetes is the model): one pod on every node
-// that the template fits, put there by the scheduler.
+// The daemon set controller (pkg/controller/daemon of Kubernetes is the model): one pod on every
+// node that the template fits, put there by the scheduler.
 #include <algorithm>
 
 #include <fmt/core.h>
@@ -56,29 +56,28 @@ class DaemonSets : public Controller {
  private:
   struct Set {
     std::string uid;
-    Doc pod_spec;                                    // of the template, as the fits were judged
-    std::map<std::string, Fit, std::less<>> fits;    // by node
+    Doc pod_spec;                                  // of the template, as the fits were judged
+    std::map<std::string, Fit, std::less<>> fits;  // by node
     bool is_asked = false;
   };
   struct Backoff {
     TimeUs span = 0, since = 0;
   };
   struct Plan {
-    std::vector<std::string> nodes;                  // that need a pod
+    std::vector<std::string> nodes;  // that need a pod
     std::vector<PodViewPtr> removed;
   };
 
   void on_set(const api::Api::Change& change) {
-    const std::string key =
-        key_of(api::namespace_of(*change.object), api::name_of(*change.object));
+    const std::string key = key_of(api::namespace_of(*change.object), api::name_of(*change.object));
     if (change.type == store::EventType::Deleted) {
       control_.drop_owner(key);
       sets_.erase(key);
       return;
     }
     sets_.try_emplace(key);
-    control_.set_selector(
-        key, api::LabelSelector::from_object(change.object->get("spec", "selector")));
+    control_.set_selector(key,
+                          api::LabelSelector::from_object(change.object->get("spec", "selector")));
     queue_.add(key);
   }
 
@@ -212,9 +211,10 @@ class DaemonSets : public Controller {
                                 pod->ns, pod->name, node));
         plan.removed.push_back(pod);
       } else if (pod->phase == PodPhase::Succeeded) {
-        write_event(*api_, kComponent, set, "Normal", "SucceededDaemonPod",
-                    fmt::format("Found succeeded daemon pod {}/{} on node {}, will try to delete it",
-                                pod->ns, pod->name, node));
+        write_event(
+            *api_, kComponent, set, "Normal", "SucceededDaemonPod",
+            fmt::format("Found succeeded daemon pod {}/{} on node {}, will try to delete it",
+                        pod->ns, pod->name, node));
         plan.removed.push_back(pod);
       } else {
         running.push_back(pod);
@@ -262,8 +262,7 @@ class DaemonSets : public Controller {
       queue_.add_at(backoff.since + backoff.span, key);
       return false;
     }
-    backoff.span =
-        backoff.span == 0 ? kFirstBackoff : std::min(2 * backoff.span, kLongestBackoff);
+    backoff.span = backoff.span == 0 ? kFirstBackoff : std::min(2 * backoff.span, kLongestBackoff);
     backoff.since = now;
     return true;
   }
@@ -299,8 +298,8 @@ class DaemonSets : public Controller {
 
   bool roll(const std::string& key, const Set& known, const Doc& set, const DaemonsByNode& pods,
             const std::string& hash) {
-    const std::int64_t desired = std::ranges::count_if(
-        known.fits, [](const auto& entry) { return entry.second.runs; });
+    const std::int64_t desired =
+        std::ranges::count_if(known.fits, [](const auto& entry) { return entry.second.runs; });
     DaemonRules rules = rules_of(set, desired);
     rules.hash = hash;
     rules.now = api_->now();
@@ -350,9 +349,8 @@ class DaemonSets : public Controller {
       const PodView& pod = *on_node->second.front();
       if (pod.is_ready) ++ready;
       if (is_available(pod, min_ready, api_->now(), next)) ++available;
-      const bool is_updated =
-          pod.label(kRevisionHash) == hash ||
-          (!generation.empty() && pod.label(kTemplateGeneration) == generation);
+      const bool is_updated = pod.label(kRevisionHash) == hash ||
+                              (!generation.empty() && pod.label(kTemplateGeneration) == generation);
       if (is_updated) ++updated;
     }
     if (next != 0) queue_.add_at(next, key);
@@ -373,8 +371,8 @@ class DaemonSets : public Controller {
   std::unique_ptr<api::Api> api_;
   WorkQueue queue_;
   PodControl control_;
-  std::map<std::string, Set, std::less<>> sets_;          // by ns/name
-  std::map<std::string, Doc, std::less<>> nodes_;         // name, labels and taints of each
+  std::map<std::string, Set, std::less<>> sets_;             // by ns/name
+  std::map<std::string, Doc, std::less<>> nodes_;            // name, labels and taints of each
   std::map<std::string, std::string, std::less<>> targets_;  // uid of a waiting pod: its node
   std::map<std::string, Backoff, std::less<>> backoffs_;
   std::shared_ptr<void> following_, nodes_handle_, pods_handle_;

@@ -42,8 +42,7 @@ bool term_matches(const Doc& term, const Doc& node) {
     return meets(one, api::meta(node)["labels"][one["key"].as_string()]);
   });
   return has_labels && std::ranges::all_of(fields, [&](const Doc& one) {
-           return one["key"].as_string() == "metadata.name" &&
-                  meets(one, api::meta(node)["name"]);
+           return one["key"].as_string() == "metadata.name" && meets(one, api::meta(node)["name"]);
          });
 }
 
@@ -72,13 +71,12 @@ bool tolerates_all(const Doc& tolerations, const Doc& taints, bool with_no_sched
 
 bool selects_node(const Doc& pod_spec, const Doc& node) {
   const Doc& labels = api::meta(node)["labels"];
-  const bool has_all =
-      std::ranges::all_of(pod_spec["nodeSelector"].members(), [&](const Doc::Member& wanted) {
-        return labels[wanted.key] == wanted.value;
-      });
+  const bool has_all = std::ranges::all_of(
+      pod_spec["nodeSelector"].members(),
+      [&](const Doc::Member& wanted) { return labels[wanted.key] == wanted.value; });
   if (!has_all) return false;
-  const Doc& required = pod_spec.get("affinity", "nodeAffinity",
-                                     "requiredDuringSchedulingIgnoredDuringExecution");
+  const Doc& required =
+      pod_spec.get("affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution");
   if (required.is_null()) return true;
   return std::ranges::any_of(required["nodeSelectorTerms"].items(),
                              [&](const Doc& term) { return term_matches(term, node); });

@@ -25,8 +25,12 @@ Doc pod_from_template(const Doc& pod_template, const Doc& owner);
 // Writes of one controller that its PodIndex has not seen yet, per owner's key.
 class Expectations {
  public:
-  void created(std::string_view key, std::string_view uid) { pending_[std::string(key)].insert("+" + std::string(uid)); }
-  void deleted(std::string_view key, std::string_view uid) { pending_[std::string(key)].insert("-" + std::string(uid)); }
+  void created(std::string_view key, std::string_view uid) {
+    pending_[std::string(key)].insert("+" + std::string(uid));
+  }
+  void deleted(std::string_view key, std::string_view uid) {
+    pending_[std::string(key)].insert("-" + std::string(uid));
+  }
   // A change that the index shows.
   void seen(std::string_view key, store::EventType type, const PodView& pod);
   bool met(std::string_view key) const { return !pending_.contains(key); }
@@ -73,8 +77,8 @@ class PodControl {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-// The order in which surplus pods go (pkg/controller ActivePodsWithRanks): true when `a` goes first.
-// `ranks` counts the pods of the same owner on each node.
+// The order in which surplus pods go (pkg/controller ActivePodsWithRanks): true when `a` goes
+// first. `ranks` counts the pods of the same owner on each node.
 bool goes_first(const PodView& a, const PodView& b,
                 const std::map<std::string, int, std::less<>>& ranks);
 

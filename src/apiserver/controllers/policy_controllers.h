@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Controllers that keep the books of a namespace: how many pods may be disrupted, what of a quota is
-// used.
+// Controllers that keep the books of a namespace: how many pods may be disrupted, what of a quota
+// is used.
 #pragma once
 
 #include <memory>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The quota controller (pkg/controller/resourcequota of Kubernetes is the model): what the objects of
-// a namespace use of each quota, kept as sums that follow every change, so that a full count happens
-// only when a quota is new. Objects are counted a few at a time, other work goes on between.
+// The quota controller (pkg/controller/resourcequota of Kubernetes is the model): what the objects
+// of a namespace use of each quota, kept as sums that follow every change, so that a full count
+// happens only when a quota is new. Objects are counted a few at a time, other work goes on
+// between.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -45,23 +46,21 @@ class Quotas : public Controller {
  private:
   struct Quota {
     Doc spec;
-    std::string revision;                              // of the quota, as last told
+    std::string revision;  // of the quota, as last told
     api::ResourceList hard, used;
-    std::map<std::string, Usage, std::less<>> parts;   // by "table/name"
-    std::set<std::string, std::less<>> tables;         // that it tracks
+    std::map<std::string, Usage, std::less<>> parts;           // by "table/name"
+    std::set<std::string, std::less<>> tables;                 // that it tracks
     std::deque<std::pair<std::string, std::string>> to_count;  // table, name
-    std::set<std::string, std::less<>> pending;        // tables whose first objects are on their way
+    std::set<std::string, std::less<>> pending;  // tables whose first objects are on their way
   };
 
   static bool names(const Quota& quota, std::string_view table) {
-    return std::ranges::any_of(quota.hard, [&](const auto& entry) {
-      return api::quota_tracks(table, entry.first);
-    });
+    return std::ranges::any_of(
+        quota.hard, [&](const auto& entry) { return api::quota_tracks(table, entry.first); });
   }
 
   void on_quota(const api::Api::Change& change) {
-    const std::string key =
-        key_of(api::namespace_of(*change.object), api::name_of(*change.object));
+    const std::string key = key_of(api::namespace_of(*change.object), api::name_of(*change.object));
     if (change.type == store::EventType::Deleted) {
       quotas_.erase(key);
       return;

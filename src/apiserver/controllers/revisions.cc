@@ -73,11 +73,10 @@ std::vector<Doc> revisions_of(api::Api& api, const Doc& owner) {
   return mine;
 }
 
-api::ApiResult<Doc> keep_current_revision(api::Api& api, const HistoryOf& history,
-                                          const Doc& owner, std::vector<Doc>& revisions) {
-  const auto same = std::ranges::find_if(revisions.rbegin(), revisions.rend(), [&](const Doc& one) {
-    return is_current(owner, one);
-  });
+api::ApiResult<Doc> keep_current_revision(api::Api& api, const HistoryOf& history, const Doc& owner,
+                                          std::vector<Doc>& revisions) {
+  const auto same = std::ranges::find_if(revisions.rbegin(), revisions.rend(),
+                                         [&](const Doc& one) { return is_current(owner, one); });
   const std::int64_t top = revisions.empty() ? 0 : number_of(revisions.back());
   if (same != revisions.rend()) {
     if (same == revisions.rbegin()) return *same;
@@ -101,8 +100,7 @@ api::ApiResult<Doc> keep_current_revision(api::Api& api, const HistoryOf& histor
       api::controller_of(other)["uid"].as_string() == api::uid_of(owner)) {
     return other;
   }
-  JOGAK_TRY(Doc changed,
-            api.get(history.table, api::namespace_of(owner), api::name_of(owner)));
+  JOGAK_TRY(Doc changed, api.get(history.table, api::namespace_of(owner), api::name_of(owner)));
   const std::int64_t collisions = changed.get("status", "collisionCount").as_int();
   changed.at("status").set("collisionCount", collisions + 1);
   JOGAK_TRY_VOID(api.update(history.table, std::move(changed), "status"));

@@ -28,10 +28,10 @@ bool is_current(const Doc& owner, const Doc& revision);
 std::vector<Doc> revisions_of(api::Api& api, const Doc& owner);
 
 // The revision of the present template, made or moved to the top where it is not there already;
-// `revisions` follows. When the name is taken by other contents, the owner's collisionCount grows and
-// the caller tries again.
-api::ApiResult<Doc> keep_current_revision(api::Api& api, const HistoryOf& history,
-                                          const Doc& owner, std::vector<Doc>& revisions);
+// `revisions` follows. When the name is taken by other contents, the owner's collisionCount grows
+// and the caller tries again.
+api::ApiResult<Doc> keep_current_revision(api::Api& api, const HistoryOf& history, const Doc& owner,
+                                          std::vector<Doc>& revisions);
 
 // Deletes the oldest of those that are not in use until the owner's limit holds.
 api::ApiResult<void> drop_old_revisions(api::Api& api, const Doc& owner,

@@ -34,12 +34,12 @@ struct Member {
 struct Round {
   std::string key;
   Doc set;
-  Doc current, update;           // revisions
-  std::vector<Member> replicas;  // by ordinal
-  std::vector<Member> condemned; // highest first
+  Doc current, update;            // revisions
+  std::vector<Member> replicas;   // by ordinal
+  std::vector<Member> condemned;  // highest first
   TimeUs min_ready = 0;
-  TimeUs next = 0;               // when another member might be available
-  bool is_ordered = true;        // OrderedReady
+  TimeUs next = 0;         // when another member might be available
+  bool is_ordered = true;  // OrderedReady
   int writes = 0;
   std::int64_t deleted_current = 0;  // members that this round has sent away for an update
 };
@@ -97,8 +97,8 @@ class StatefulSets : public Controller {
     round.update = *std::move(update);
     round.current = round.update;
     for (const Doc& revision : revisions) {
-      const bool is_it = api::name_of(revision) ==
-                         round.set.get("status", "currentRevision").as_string();
+      const bool is_it =
+          api::name_of(revision) == round.set.get("status", "currentRevision").as_string();
       if (is_it) round.current = revision;
     }
     return true;
@@ -173,8 +173,8 @@ class StatefulSets : public Controller {
     if (pod->phase == PodPhase::Pending && !pod->is_deleting) {
       if (!keep_claims(round, member.ordinal, pod->name)) return Step::Fail;
     }
-    const bool blocks = pod->is_deleting || pod->phase != PodPhase::Running || !pod->is_ready ||
-                        !is_up(round, pod);
+    const bool blocks =
+        pod->is_deleting || pod->phase != PodPhase::Running || !pod->is_ready || !is_up(round, pod);
     if (blocks && round.is_ordered) return Step::Stop;
     return keep_claim_owners(round, member, false) ? Step::Go : Step::Fail;
   }
@@ -185,8 +185,9 @@ class StatefulSets : public Controller {
       queue_.add(round.key);
       return Step::Stop;
     }
-    const bool claims_go = round.set.get("spec", "persistentVolumeClaimRetentionPolicy",
-                                         "whenScaled").as_string() == "Delete";
+    const bool claims_go =
+        round.set.get("spec", "persistentVolumeClaimRetentionPolicy", "whenScaled").as_string() ==
+        "Delete";
     for (const Doc& claim : member_claims(round.set, member.ordinal)) {
       const auto there = api_->get(kClaims, api::namespace_of(round.set), api::name_of(claim));
       if (claims_go && there.has_value() && is_stale_claim(*there, name)) return Step::Fail;
@@ -223,14 +224,13 @@ class StatefulSets : public Controller {
       }
       const auto made = api_->create(kClaims, ns, std::move(claim));
       are_right = are_right && made.has_value();
-      write_event(
-          *api_, kComponent, round.set, made.has_value() ? "Normal" : "Warning",
-          made.has_value() ? "SuccessfulCreate" : "FailedCreate",
-          made.has_value()
-              ? fmt::format("create Claim {} Pod {} in StatefulSet {} success", name, pod_name,
-                            api::name_of(round.set))
-              : fmt::format("create Claim {} for Pod {} in StatefulSet {} failed error: {}", name,
-                            pod_name, api::name_of(round.set), made.error().message));
+      write_event(*api_, kComponent, round.set, made.has_value() ? "Normal" : "Warning",
+                  made.has_value() ? "SuccessfulCreate" : "FailedCreate",
+                  made.has_value()
+                      ? fmt::format("create Claim {} Pod {} in StatefulSet {} success", name,
+                                    pod_name, api::name_of(round.set))
+                      : fmt::format("create Claim {} for Pod {} in StatefulSet {} failed error: {}",
+                                    name, pod_name, api::name_of(round.set), made.error().message));
     }
     return are_right;
   }
@@ -260,9 +260,9 @@ class StatefulSets : public Controller {
 
   bool remove(Round& round, Member& member) {
     const PodViewPtr pod = member.pod;
-    const auto removed = api_->remove(
-        "pods", pod->ns, pod->name,
-        Doc::object().set("preconditions", Doc::object().set("uid", pod->uid)));
+    const auto removed =
+        api_->remove("pods", pod->ns, pod->name,
+                     Doc::object().set("preconditions", Doc::object().set("uid", pod->uid)));
     const bool is_gone = removed.has_value() || removed.error().code == 404;
     say(round, is_gone, "Delete", pod->name, is_gone ? "" : removed.error().message);
     if (!removed.has_value()) return is_gone;
@@ -273,8 +273,8 @@ class StatefulSets : public Controller {
 
   Step condemn(Round& round, Member& member, const PodViewPtr& first_ill) {
     if (member.pod->is_deleting) return round.is_ordered ? Step::Stop : Step::Go;
-    const bool is_well = member.pod->phase == PodPhase::Running && member.pod->is_ready &&
-                         is_up(round, member.pod);
+    const bool is_well =
+        member.pod->phase == PodPhase::Running && member.pod->is_ready && is_up(round, member.pod);
     if (!is_well && round.is_ordered && member.pod != first_ill) return Step::Stop;
     if (round.writes >= kPerTurn) {
       queue_.add(round.key);
