@@ -58,8 +58,7 @@ const FieldSet& unowned_fields() {
 }
 
 // Without what the applier named last time and names no more, unless somebody owns it.
-Doc prune(const Doc& merged, const Managers& managers, const FieldSet& last,
-          const TypeView& type) {
+Doc prune(const Doc& merged, const Managers& managers, const FieldSet& last, const TypeView& type) {
   if (last.empty()) return merged;
   const auto all_named = [&](const Doc& value) {
     return with_named_members(named_fields(value, type), type);
@@ -170,9 +169,8 @@ std::vector<Conflict> without_last_applied(std::vector<Conflict> conflicts, cons
                                            const Writer& writer, const ObjectType& type) {
   const auto allowed = last_applied_fields(live, writer.api_version, type);
   if (!allowed) return conflicts;
-  std::erase_if(conflicts, [&](const Conflict& conflict) {
-    return has_path(*allowed, conflict.path);
-  });
+  std::erase_if(conflicts,
+                [&](const Conflict& conflict) { return has_path(*allowed, conflict.path); });
   return conflicts;
 }
 
@@ -193,8 +191,8 @@ std::string live_problem(const Doc& live, const ObjectType& type) {
 api::ApiResult<Doc> apply(const Doc& live, Doc intent, const Writer& writer, bool is_forced,
                           const ObjectType& type) {
   const std::string_view kind = kind_of(type, live);
-  if (intent["apiVersion"].as_string() != writer.api_version || intent["kind"].as_string().empty() ||
-      (!kind.empty() && intent["kind"].as_string() != kind)) {
+  if (intent["apiVersion"].as_string() != writer.api_version ||
+      intent["kind"].as_string().empty() || (!kind.empty() && intent["kind"].as_string() != kind)) {
     return api::bad_request("invalid object type: " + type_text(intent));
   }
   if (!api::meta(intent)["managedFields"].is_null()) {

@@ -17,9 +17,8 @@ namespace {
 
 std::string paths_of(const FieldSet& set) {
   std::string paths;
-  each_path(set, [&](const FieldPath& path) {
-    paths += (paths.empty() ? "" : " ") + path_text(path);
-  });
+  each_path(set,
+            [&](const FieldPath& path) { paths += (paths.empty() ? "" : " ") + path_text(path); });
   return paths;
 }
 
@@ -31,8 +30,8 @@ std::string differences(const Comparison& comparison) {
 }
 
 std::string pod(std::string_view old, std::string_view now) {
-  return differences(compare(json(old), json(now),
-                             TypeView::of({.builtin = &schema::get("core.v1.Pod")})));
+  return differences(
+      compare(json(old), json(now), TypeView::of({.builtin = &schema::get("core.v1.Pod")})));
 }
 
 std::string custom(std::string_view schema, std::string_view old, std::string_view now) {
@@ -45,9 +44,9 @@ TEST(Compare, EqualObjectsDoNotDiffer) {
 }
 
 TEST(Compare, Scalars) {
-  EXPECT_EQ(pod("{'spec':{'nodeName':'a','hostname':'h'}}",
-                "{'spec':{'nodeName':'b','subdomain':'s'}}"),
-            ".spec.nodeName .spec.subdomain - .spec.hostname");
+  EXPECT_EQ(
+      pod("{'spec':{'nodeName':'a','hostname':'h'}}", "{'spec':{'nodeName':'b','subdomain':'s'}}"),
+      ".spec.nodeName .spec.subdomain - .spec.hostname");
 }
 
 TEST(Compare, ServerMetadataIsNobodys) {
@@ -93,9 +92,9 @@ TEST(Compare, KeysHaveDefaults) {
 }
 
 TEST(Compare, SetsHaveTheirValuesAsPaths) {
-  EXPECT_EQ(pod("{'metadata':{'finalizers':['a/b','c/d']}}",
-                "{'metadata':{'finalizers':['c/d','e/f']}}"),
-            ".metadata.finalizers[=\"e/f\"] - .metadata.finalizers[=\"a/b\"]");
+  EXPECT_EQ(
+      pod("{'metadata':{'finalizers':['a/b','c/d']}}", "{'metadata':{'finalizers':['c/d','e/f']}}"),
+      ".metadata.finalizers[=\"e/f\"] - .metadata.finalizers[=\"a/b\"]");
 }
 
 TEST(Compare, AtomicListsAndStructsAreOneValue) {
@@ -138,9 +137,9 @@ TEST(Compare, CustomListsByTheirSchema) {
 
 TEST(Compare, WithoutASchemaMapsMergeAndListsDoNot) {
   const TypeView deduced = TypeView::of({});
-  EXPECT_EQ(differences(compare(json("{'a':{'b':1,'c':[1]}}"), json("{'a':{'b':2,'c':[2]}}"),
-                                deduced)),
-            ".a.b .a.c");
+  EXPECT_EQ(
+      differences(compare(json("{'a':{'b':1,'c':[1]}}"), json("{'a':{'b':2,'c':[2]}}"), deduced)),
+      ".a.b .a.c");
 }
 
 TEST(Compare, NumbersAreComparedByValue) {
@@ -167,8 +166,7 @@ TEST(TypeProblem, UnknownMembersAndWrongTypes) {
   EXPECT_EQ(problem("core.v1.ConfigMap", "{'foo':1}"), ".foo: field not declared in schema");
   EXPECT_EQ(problem("core.v1.ConfigMap", "{'data':{'x':1}}"),
             ".data.x: expected string, got int64");
-  EXPECT_EQ(problem("core.v1.ConfigMap", "{'data':[]}"),
-            ".data: expected map, got []interface {}");
+  EXPECT_EQ(problem("core.v1.ConfigMap", "{'data':[]}"), ".data: expected map, got []interface {}");
   EXPECT_EQ(problem("core.v1.Pod", "{'spec':{'containers':{}}}"),
             ".spec.containers: expected list, got map[string]interface {}");
 }

@@ -54,8 +54,9 @@ TEST(PathElement, NumbersAreOrderedByValue) {
 }
 
 TEST(PathElement, KindsAreOrdered) {
-  const std::vector<std::string> order = {"f:z", "k:{\"a\":1}", "k:{\"a\":1,\"b\":1}",
-                                          "k:{\"a\":\"x\"}", "v:1", "v:\"a\"", "v:true", "i:0"};
+  const std::vector<std::string> order = {
+      "f:z",    "k:{\"a\":1}", "k:{\"a\":1,\"b\":1}", "k:{\"a\":\"x\"}", "v:1", "v:\"a\"",
+      "v:true", "i:0"};
   for (std::size_t i = 0; i < order.size(); ++i) {
     for (std::size_t k = 0; k < order.size(); ++k) {
       const int expected = i < k ? -1 : (i > k ? 1 : 0);
@@ -111,8 +112,7 @@ TEST(FieldSet, HasAndInsert) {
 TEST(FieldSet, Union) {
   EXPECT_EQ(text(unite(set("{'f:a':{},'f:c':{'f:x':{}}}"), set("{'f:b':{},'f:c':{'f:y':{}}}"))),
             "{'f:a':{},'f:b':{},'f:c':{'f:x':{},'f:y':{}}}");
-  EXPECT_EQ(text(unite(set("{'f:a':{}}"), set("{'f:a':{'f:x':{}}}"))),
-            "{'f:a':{'.':{},'f:x':{}}}");
+  EXPECT_EQ(text(unite(set("{'f:a':{}}"), set("{'f:a':{'f:x':{}}}"))), "{'f:a':{'.':{},'f:x':{}}}");
 }
 
 TEST(FieldSet, Intersection) {
@@ -139,9 +139,9 @@ TEST(FieldSet, ErasePath) {
 }
 
 TEST(FieldSet, KeepMatching) {
-  const FieldSet fields = set(
-      "{'f:spec':{'f:containers':{'k:1':{'.':{},'f:image':{},'f:resources':{'f:limits':{}}}},"
-      "'f:x':{}}}");
+  const FieldSet fields =
+      set("{'f:spec':{'f:containers':{'k:1':{'.':{},'f:image':{},'f:resources':{'f:limits':{}}}},"
+          "'f:x':{}}}");
   EXPECT_EQ(text(keep_matching(fields, {{"f:spec", "f:containers", "*", "f:resources"}})),
             "{'f:spec':{'f:containers':{'k:1':{'.':{},'f:resources':{'f:limits':{}}}}}}");
 }

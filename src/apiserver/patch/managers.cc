@@ -156,9 +156,8 @@ void cap_updaters(Managers& managers) {
   std::size_t i = 0;
   for (; i < updaters.size() && count > kUpdatersMax; ++i) {
     const std::string& version = text_of(updaters[i], "apiVersion");
-    const auto bucket = std::ranges::find_if(buckets, [&](const Doc& candidate) {
-      return text_of(candidate, "apiVersion") == version;
-    });
+    const auto bucket = std::ranges::find_if(
+        buckets, [&](const Doc& candidate) { return text_of(candidate, "apiVersion") == version; });
     if (bucket == buckets.end()) {
       buckets.push_back(std::move(updaters[i]));
       continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Recorded sessions of a real server, step by step through the functions of this folder: the patch
-// is applied to the last known object, the answer must hold what came out, and managedFields must be
-// those recorded. What other parts add (defaults, admission) is taken from the recording.
+// is applied to the last known object, the answer must hold what came out, and managedFields must
+// be those recorded. What other parts add (defaults, admission) is taken from the recording.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -77,11 +77,22 @@ Doc comparable_managers(const Doc& object) {
 
 // Members that defaults fill in where a patch brings something new.
 bool is_filled_in(std::string_view key) {
-  static const std::set<std::string_view> kNames = {
-      "terminationMessagePath", "terminationMessagePolicy", "imagePullPolicy", "protocol",
-      "replicas", "resourceVersion", "generation", "managedFields", "lastProbeTime",
-      "uid", "creationTimestamp", "namespace", "restartPolicy", "terminationGracePeriodSeconds",
-      "dnsPolicy", "schedulerName"};
+  static const std::set<std::string_view> kNames = {"terminationMessagePath",
+                                                    "terminationMessagePolicy",
+                                                    "imagePullPolicy",
+                                                    "protocol",
+                                                    "replicas",
+                                                    "resourceVersion",
+                                                    "generation",
+                                                    "managedFields",
+                                                    "lastProbeTime",
+                                                    "uid",
+                                                    "creationTimestamp",
+                                                    "namespace",
+                                                    "restartPolicy",
+                                                    "terminationGracePeriodSeconds",
+                                                    "dnsPolicy",
+                                                    "schedulerName"};
   return kNames.contains(key);
 }
 
@@ -109,9 +120,7 @@ void expect_within(const Doc& patched, const Doc& answer, const std::string& at)
 
 class Replay {
  public:
-  explicit Replay(const std::string& file) : in_(file) {
-    EXPECT_TRUE(in_.good()) << file;
-  }
+  explicit Replay(const std::string& file) : in_(file) { EXPECT_TRUE(in_.good()) << file; }
 
   void run() {
     std::string line;
@@ -136,8 +145,8 @@ class Replay {
   Writer writer_of(const Doc& request, const std::string& path, const Doc& object);
 
   static std::pair<std::string, std::string> split_subresource(const std::string& path) {
-    for (const std::string_view name : {"status", "scale", "ephemeralcontainers", "binding",
-                                        "finalize", "resize", "eviction"}) {
+    for (const std::string_view name :
+         {"status", "scale", "ephemeralcontainers", "binding", "finalize", "resize", "eviction"}) {
       if (path.ends_with("/" + std::string(name))) {
         return {path.substr(0, path.size() - name.size() - 1), std::string(name)};
       }
@@ -168,8 +177,8 @@ void Replay::expect_managers(const Doc& old, Doc object, const Doc& answer, cons
 
 void Replay::expect_apply(const Doc& old, const Doc& request, const Doc& response) {
   const Doc& answer = response["body"];
-  const Doc intent = request.has("body") ? request["body"]
-                                         : codec::parse_yaml(request["text"].as_string())->doc;
+  const Doc intent =
+      request.has("body") ? request["body"] : codec::parse_yaml(request["text"].as_string())->doc;
   const Doc& shape = old.is_null() ? intent : old;
   const schema::Struct* type = type_of(shape);
   if (type == nullptr) return;
@@ -180,8 +189,8 @@ void Replay::expect_apply(const Doc& old, const Doc& request, const Doc& respons
                        answer["message"].as_string().starts_with("invalid object type") ||
                        answer["message"].as_string().starts_with("metadata.managedFields");
   if (code >= 300 && !is_ours) return;
-  const auto result = apply(old, intent, writer_of(request, path_of(request), shape), is_forced,
-                            {.builtin = type});
+  const auto result =
+      apply(old, intent, writer_of(request, path_of(request), shape), is_forced, {.builtin = type});
   if (!result) {
     const Doc status = api::status_of(result.error());
     EXPECT_EQ(result.error().code, code) << status.json();

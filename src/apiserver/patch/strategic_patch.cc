@@ -49,7 +49,8 @@ std::string go_text(const Doc& value) {
   if (value.is_object()) {
     std::vector<const Doc::Member*> members;
     for (const Doc::Member& member : value.members()) members.push_back(&member);
-    std::ranges::sort(members, {}, [](const Doc::Member* m) -> const std::string& { return m->key; });
+    std::ranges::sort(members, {},
+                      [](const Doc::Member* m) -> const std::string& { return m->key; });
     for (const Doc::Member* member : members) {
       text += (text.empty() ? "" : " ") + member->key + ":" + go_text(member->value);
     }
@@ -60,7 +61,8 @@ std::string go_text(const Doc& value) {
 }
 
 api::Refusal no_merge_key(const Doc& item, std::string_view key) {
-  return go_error(fmt::format("map: {} does not contain declared merge key: {}", go_text(item), key));
+  return go_error(
+      fmt::format("map: {} does not contain declared merge key: {}", go_text(item), key));
 }
 
 api::Refusal unknown_directive(const Doc& directive, const Doc& patch) {
@@ -77,7 +79,8 @@ std::optional<std::string> directive_target(std::string_view key, std::string_vi
 
 void discard_nulls(Doc& value) {
   if (value.is_object()) {
-    std::erase_if(value.members(), [](const Doc::Member& member) { return member.value.is_null(); });
+    std::erase_if(value.members(),
+                  [](const Doc::Member& member) { return member.value.is_null(); });
     for (auto& [key, inner] : value.members()) discard_nulls(inner);
   } else if (value.is_array()) {
     for (Doc& item : value.items()) discard_nulls(item);
@@ -97,7 +100,7 @@ bool drop_directives(Doc& value) {
 
 // How a member merges, and the type of what is in it.
 struct Merge {
-  bool is_merge = false;   // of lists: items merge
+  bool is_merge = false;  // of lists: items merge
   bool is_replace = false;
   std::string_view key;
   const Struct* inner = nullptr;  // of the object, of the items; nullptr for what is no struct
@@ -172,8 +175,7 @@ Outcome<void> require_key(const Doc::Items& items, std::string_view key) {
 
 Outcome<Merge> StrategicMerge::look_up(const Struct* type, std::string_view member) {
   if (type == nullptr) {
-    return go_error(
-        "merging an object in json but data type is not struct, instead is: map");
+    return go_error("merging an object in json but data type is not struct, instead is: map");
   }
   const Field* field = type->find(member);
   if (field == nullptr) {
@@ -181,11 +183,12 @@ Outcome<Merge> StrategicMerge::look_up(const Struct* type, std::string_view memb
     return go_error(fmt::format("unable to find api field in struct {} for the json field \"{}\"",
                                 name, member));
   }
-  Merge merge{.is_merge = field->patch_merge, .is_replace = field->patch_replace,
-              .key = field->patch_key, .inner = nullptr};
-  const bool is_direct = field->type.shape == Shape::One ||
-                         (field->type.shape == Shape::List &&
-                          field->type.inner_shape == Shape::One);
+  Merge merge{.is_merge = field->patch_merge,
+              .is_replace = field->patch_replace,
+              .key = field->patch_key,
+              .inner = nullptr};
+  const bool is_direct = field->type.shape == Shape::One || (field->type.shape == Shape::List &&
+                                                             field->type.inner_shape == Shape::One);
   if (is_direct && field->type.base == Base::Struct) merge.inner = field->type.of;
   return merge;
 }
@@ -198,7 +201,8 @@ Outcome<void> StrategicMerge::retain_keys(Doc& object, Doc& patch) {
   patch.erase(kRetainKeys);
   if (!keys.is_array()) return bad_format("retainKeys");
   const auto is_kept = [&](std::string_view key) {
-    return std::ranges::any_of(keys.items(), [&](const Doc& one) { return one.as_string() == key; });
+    return std::ranges::any_of(keys.items(),
+                               [&](const Doc& one) { return one.as_string() == key; });
   };
   for (const auto& [key, value] : patch.members()) {
     if (value.is_null() || key.starts_with(kDeleteFromList) || key.starts_with(kSetOrder)) continue;
@@ -473,12 +477,12 @@ Outcome<Doc> StrategicMerge::merge_objects(Doc object, Doc patch, const Struct* 
 api::ApiResult<Doc> strategic_merge_patch(Doc object, const Doc& patch,
                                           const schema::Struct& type) {
   if (!patch.is_object() && !patch.is_null()) {
-    return api::bad_request(fmt::format(
-        "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-        patch.is_array()    ? "array"
-        : patch.is_string() ? "string"
-        : patch.is_bool()   ? "bool"
-                            : "number"));
+    return api::bad_request(
+        fmt::format("json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                    patch.is_array()    ? "array"
+                    : patch.is_string() ? "string"
+                    : patch.is_bool()   ? "bool"
+                                        : "number"));
   }
   if (patch.is_null()) return object;
   return StrategicMerge::merge_objects(std::move(object), patch, &type);

@@ -38,9 +38,9 @@ TEST(StrategicPatch, MapsMergeAndNullRemoves) {
 }
 
 TEST(StrategicPatch, ListsMergeByKey) {
-  EXPECT_EQ(containers("[{'name':'c','image':'i:1'}]",
-                       "{'containers':[{'name':'c','image':'i:2'}]}"),
-            "{'containers':[{'name':'c','image':'i:2'}]}");
+  EXPECT_EQ(
+      containers("[{'name':'c','image':'i:1'}]", "{'containers':[{'name':'c','image':'i:2'}]}"),
+      "{'containers':[{'name':'c','image':'i:2'}]}");
 }
 
 TEST(StrategicPatch, NewItemsComeBeforeTheLiveOnes) {
@@ -67,9 +67,9 @@ TEST(StrategicPatch, ListsWithoutAKeyAreReplaced) {
 }
 
 TEST(StrategicPatch, DeletesAnItem) {
-  EXPECT_EQ(containers("[{'name':'a'},{'name':'b'}]",
-                       "{'containers':[{'name':'a','$patch':'delete'}]}"),
-            "{'containers':[{'name':'b'}]}");
+  EXPECT_EQ(
+      containers("[{'name':'a'},{'name':'b'}]", "{'containers':[{'name':'a','$patch':'delete'}]}"),
+      "{'containers':[{'name':'b'}]}");
 }
 
 TEST(StrategicPatch, ReplacesAList) {
@@ -149,10 +149,8 @@ TEST(StrategicPatch, AnItemWithoutItsKeyIsAGoError) {
 }
 
 TEST(StrategicPatch, UnknownDirectivesAreGoErrors) {
-  EXPECT_EQ(containers("[{'name':'a'}]", "{'containers':[{'name':'a','$patch':'bogus'}]}"),
-            "500 ");
-  EXPECT_EQ(containers("[{'name':'a'}]", "{'containers':[{'name':'a','$patch':'merge'}]}"),
-            "500 ");
+  EXPECT_EQ(containers("[{'name':'a'}]", "{'containers':[{'name':'a','$patch':'bogus'}]}"), "500 ");
+  EXPECT_EQ(containers("[{'name':'a'}]", "{'containers':[{'name':'a','$patch':'merge'}]}"), "500 ");
   EXPECT_EQ(meta("{'labels':{'a':'1'}}", "{'labels':{'$patch':'merge'}}"), "500 ");
 }
 

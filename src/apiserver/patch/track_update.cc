@@ -108,10 +108,13 @@ void keep_times_if_same(const Doc& old, Doc& object) {
     if (!is_same_manager(was, is) || fields_of(was) != fields_of(is)) return;
   }
   const auto is_equal_besides = [](const Doc& a, const Doc& b, std::string_view key) {
-    return std::ranges::all_of(a.members(), [&](const Doc::Member& member) {
-             const Doc* other = b.find(member.key);
-             return member.key == key || (other != nullptr && *other == member.value);
-           }) && a.size() == b.size();
+    return std::ranges::all_of(a.members(),
+                               [&](const Doc::Member& member) {
+                                 const Doc* other = b.find(member.key);
+                                 return member.key == key ||
+                                        (other != nullptr && *other == member.value);
+                               }) &&
+           a.size() == b.size();
   };
   if (!is_equal_besides(old, object, "metadata")) return;
   if (!is_equal_besides(api::meta(old), *metadata, kManagedFields)) return;

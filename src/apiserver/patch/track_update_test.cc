@@ -153,9 +153,11 @@ TEST(TrackUpdate, EphemeralContainersAndResizesTrackTheirOwn) {
 TEST(TrackUpdate, ClientsMaySendTheirManagers) {
   Story map("core.v1.ConfigMap", "{'data':{'x':'1'}}");
   map.write("one");
-  map.next().at("metadata").set(
-      "managedFields", json("[{'manager':'m','operation':'Apply','apiVersion':'v1','fieldsType':"
-                            "'FieldsV1','fieldsV1':{'f:data':{'f:x':{}}}}]"));
+  map.next()
+      .at("metadata")
+      .set("managedFields",
+           json("[{'manager':'m','operation':'Apply','apiVersion':'v1','fieldsType':"
+                "'FieldsV1','fieldsV1':{'f:data':{'f:x':{}}}}]"));
   map.write("two");
   EXPECT_EQ(map.managers(), "m - {'f:data':{'f:x':{}}}\n");
 }
@@ -210,8 +212,9 @@ TEST(TrackUpdate, TenUpdatersAreEnough) {
   }
   const std::string managers = map.managers();
   EXPECT_EQ(std::ranges::count(managers, '\n'), 10) << managers;
-  EXPECT_TRUE(managers.starts_with("ancient-changes 03 {'f:data':{'.':{},'f:k0':{},'f:k1':{},"
-                                   "'f:k2':{},'f:x':{}}}\nm3 04"))
+  EXPECT_TRUE(
+      managers.starts_with("ancient-changes 03 {'f:data':{'.':{},'f:k0':{},'f:k1':{},"
+                           "'f:k2':{},'f:x':{}}}\nm3 04"))
       << managers;
 }
 
@@ -224,7 +227,8 @@ TEST(TrackUpdate, AnEmptyManagerNameIsUnknown) {
 TEST(TrackUpdate, CustomObjectsThatDoNotFitLoseTheirManagers) {
   const Doc schema = json("{'type':'object','properties':{'a':{'type':'string'}}}");
   Doc object = json("{'metadata':{},'a':1}");
-  track_update(Doc(), object, {.manager = "m", .api_version = "g/v1", .subresource = "", .now = kStart},
+  track_update(Doc(), object,
+               {.manager = "m", .api_version = "g/v1", .subresource = "", .now = kStart},
                {.custom = &schema});
   EXPECT_EQ(text(object), "{'metadata':{},'a':1}");
 }
@@ -239,7 +243,8 @@ TEST(TrackUpdate, WhatBecameAtomicIsOwnedAsOne) {
       "'a':{'b':'1','c':'1'}}");
   Doc object = old;
   object.set("d", "1");
-  track_update(old, object, {.manager = "n", .api_version = "g/v1", .subresource = "", .now = kStart},
+  track_update(old, object,
+               {.manager = "n", .api_version = "g/v1", .subresource = "", .now = kStart},
                {.custom = &schema});
   EXPECT_EQ(text(object["metadata"]["managedFields"].items()[0]["fieldsV1"]), "{'f:a':{}}");
 }

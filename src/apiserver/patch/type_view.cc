@@ -132,9 +132,7 @@ TypeView TypeView::custom(const Doc& schema, bool preserves_unknown, Origin orig
   return view;
 }
 
-bool TypeView::is_one(Base base) const {
-  return type_.shape == Shape::One && type_.base == base;
-}
+bool TypeView::is_one(Base base) const { return type_.shape == Shape::One && type_.base == base; }
 
 TypeView::Scalar TypeView::scalar() const {
   if (origin_ == Origin::Deduced || origin_ == Origin::Untyped) return Scalar::Untyped;
@@ -332,9 +330,10 @@ std::optional<std::string> TypeView::keyed_element(const Doc& item, std::string*
     std::string list;
     for (const std::string_view name : names) list += fmt::format(" \"{}\"", name);
     if (!list.empty()) list.erase(0, 1);
-    return refuse(fmt::format("associative list with keys has an element that omits all key fields "
-                              "[{}] (and doesn't have default values for any key fields)",
-                              list));
+    return refuse(
+        fmt::format("associative list with keys has an element that omits all key fields "
+                    "[{}] (and doesn't have default values for any key fields)",
+                    list));
   }
   return key_element(std::move(keys));
 }
@@ -343,9 +342,10 @@ std::optional<std::string> TypeView::item_element(const Doc& item, std::string* 
   if (has_keys()) return keyed_element(item, why);
   if (!item.is_object() && !item.is_array() && !item.is_null()) return value_element(item);
   if (why != nullptr) {
-    *why = item.is_object()  ? "associative list without keys has an element that's a map type"
-           : item.is_array() ? "not supported: associative list with lists as elements"
-                             : "associative list without keys has an element that's an explicit null";
+    *why = item.is_object() ? "associative list without keys has an element that's a map type"
+           : item.is_array()
+               ? "not supported: associative list with lists as elements"
+               : "associative list without keys has an element that's an explicit null";
   }
   return std::nullopt;
 }

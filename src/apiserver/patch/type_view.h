@@ -2,8 +2,8 @@
 //
 // What structured merge wants to know of the type of a value, the same for built-in structs and for
 // the schemas of custom resources: which forms the value may have, how lists find their items, what
-// is one indivisible value. Two types have no schema: "deduced" takes its shape from the value (maps
-// merge, lists are one value), "untyped" is one value whatever it holds.
+// is one indivisible value. Two types have no schema: "deduced" takes its shape from the value
+// (maps merge, lists are one value), "untyped" is one value whatever it holds.
 #pragma once
 
 #include <cstdint>
@@ -65,10 +65,10 @@ class TypeView {
   Doc key_default(std::string_view key) const;
 
   Origin origin_ = Origin::Deduced;
-  bool preserves_unknown_ = false;         // Custom: handed down from a schema above
-  schema::Type type_;                      // Builtin
-  const schema::Field* field_ = nullptr;   // Builtin: what is said of it where it is a member
-  const Doc* custom_ = nullptr;            // Custom
+  bool preserves_unknown_ = false;        // Custom: handed down from a schema above
+  schema::Type type_;                     // Builtin
+  const schema::Field* field_ = nullptr;  // Builtin: what is said of it where it is a member
+  const Doc* custom_ = nullptr;           // Custom
 };
 
 // The value of a member that Go always writes, as it is when nothing was set.

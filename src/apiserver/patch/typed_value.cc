@@ -24,9 +24,8 @@ std::vector<const Doc::Member*> sorted_members(const Doc& object) {
   std::vector<const Doc::Member*> members;
   members.reserve(object.size());
   for (const Doc::Member& member : object.members()) members.push_back(&member);
-  std::ranges::sort(members, {}, [](const Doc::Member* member) -> const std::string& {
-    return member->key;
-  });
+  std::ranges::sort(members, {},
+                    [](const Doc::Member* member) -> const std::string& { return member->key; });
   return members;
 }
 
