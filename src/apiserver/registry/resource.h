@@ -205,7 +205,7 @@ struct Resource {
   bool is_storage_version = true;
   bool is_preferred = true;  // the version that names without a version mean
   std::string storage_version_hash;
-  std::string deprecation;    // what every request is warned of, "" for nothing
+  std::string deprecation;  // what every request is warned of, "" for nothing
 
   std::string api_version() const { return group.empty() ? version : group + "/" + version; }
   ResourceName name() const { return {plural, group}; }
