@@ -40,12 +40,12 @@ struct Continue {
 constexpr std::string_view kPresent = "-1";  // the revision 0 in a token
 
 std::string encode_continue(const Continue& at) {
-  const Doc token = Doc::object()
-                        .set("v", "meta.k8s.io/v1")
-                        .set("rv", at.revision == 0 ? std::string(kPresent)
-                                                    : std::to_string(at.revision))
-                        .set("ns", at.ns)
-                        .set("start", at.name);
+  const Doc token =
+      Doc::object()
+          .set("v", "meta.k8s.io/v1")
+          .set("rv", at.revision == 0 ? std::string(kPresent) : std::to_string(at.revision))
+          .set("ns", at.ns)
+          .set("start", at.name);
   std::string text;
   token.append_json(text);
   return base64url(text);
