@@ -38,9 +38,8 @@ class Churn {
   explicit Churn(std::uint64_t seed) : rng_(seed, "churn"), world_(nodes()) {
     world_.add(priority_class("high", 1000));
     world_.add(priority_class("low", 1));
-    following_ = world_.api().follow("pods", [this](const api::Api::Change& change) {
-      on_pod(change);
-    });
+    following_ =
+        world_.api().follow("pods", [this](const api::Api::Change& change) { on_pod(change); });
   }
 
   std::string run() {
@@ -162,8 +161,7 @@ class Churn {
       std::advance(it, number(3));
       last_ = fmt::format("scale {} to {}", it->first, replicas);
       it->second = replicas;
-      const Doc patch =
-          Doc::object().set("spec", Doc::object().set("replicas", replicas));
+      const Doc patch = Doc::object().set("spec", Doc::object().set("replicas", replicas));
       ASSERT_TRUE(world_.api()
                       .patch("deployments.apps", "default", it->first, api::PatchType::Merge, patch)
                       .has_value());
@@ -213,10 +211,9 @@ class Churn {
   void cordon(bool is_on, int index = -1) {
     const std::string name = node_name(index < 0 ? number(kNodes) : index);
     last_ = fmt::format("{} {}", is_on ? "cordon" : "uncordon", name);
-    const Doc patch = Doc::object().set(
-        "spec", Doc::object().set("unschedulable", is_on ? Doc(true) : Doc()));
-    ASSERT_TRUE(
-        world_.api().patch("nodes", "", name, api::PatchType::Merge, patch).has_value());
+    const Doc patch =
+        Doc::object().set("spec", Doc::object().set("unschedulable", is_on ? Doc(true) : Doc()));
+    ASSERT_TRUE(world_.api().patch("nodes", "", name, api::PatchType::Merge, patch).has_value());
   }
 
   void replace_node() {
@@ -296,8 +293,8 @@ class Churn {
       const auto job = world_.api().get("jobs.batch", "default", name);
       if (!job.has_value()) return "job " + name + " is gone";
       const auto active = job->get("status", "active").as_int();
-      const bool is_over = api::condition_is(*job, "Complete", "True") ||
-                           api::condition_is(*job, "Failed", "True");
+      const bool is_over =
+          api::condition_is(*job, "Complete", "True") || api::condition_is(*job, "Failed", "True");
       // what is not over waits for room, which needless_wait() has looked at
       if (!is_over && active == 0) return "job " + name + " has stopped";
     }

@@ -15,8 +15,8 @@ namespace jogak::playground::testing {
 namespace {
 
 std::string example(std::string_view name) {
-  auto text = read_file(std::string(JOGAK_SOURCE_DIR) + "/examples/playground/" +
-                        std::string(name));
+  auto text =
+      read_file(std::string(JOGAK_SOURCE_DIR) + "/examples/playground/" + std::string(name));
   EXPECT_TRUE(text.has_value());
   return text.value_or("");
 }

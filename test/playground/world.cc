@@ -65,8 +65,7 @@ bool is_open(const Doc& node) {
 // {"gpu":1}, ... of the annotation, as numbers of whole devices.
 std::vector<std::string> devices_of(const Doc& pod) {
   std::vector<std::string> devices;
-  const std::string& text =
-      pod.get("metadata", "annotations")["jogak.io/gpu-holds"].as_string();
+  const std::string& text = pod.get("metadata", "annotations")["jogak.io/gpu-holds"].as_string();
   const auto documents = read_manifests(text, "gpu-holds");
   JOGAK_CHECK(documents.has_value(), "gpu-holds of {}: {}", label_of(pod), text);
   for (const Doc& list : *documents) {
@@ -188,8 +187,7 @@ std::string World::needless_wait() {
   const std::map<std::string, Load> loads = loads_of(all);
   const std::vector<Doc> nodes = api().list("nodes");
   for (const Doc& pod : all) {
-    if (!pod.get("spec", "nodeName").as_string().empty() || is_over(pod) ||
-        api::is_deleting(pod)) {
+    if (!pod.get("spec", "nodeName").as_string().empty() || is_over(pod) || api::is_deleting(pod)) {
       continue;
     }
     const api::ResourceList wanted = api::pod_requests(pod);
@@ -220,8 +218,11 @@ std::string World::needless_wait() {
 Doc simulated_node(std::string_view name, int cpu, int gpus) {
   Doc node = Doc::object();
   node.set("apiVersion", "v1").set("kind", "Node");
-  node.at("metadata").set("name", name).at("labels").set("jogak.io/simulated", "true").set(
-      "kubernetes.io/hostname", name);
+  node.at("metadata")
+      .set("name", name)
+      .at("labels")
+      .set("jogak.io/simulated", "true")
+      .set("kubernetes.io/hostname", name);
   Doc& capacity = node.at("status", "capacity");
   capacity.set("cpu", std::to_string(cpu)).set("memory", "64Gi").set("pods", "20");
   if (gpus > 0) {

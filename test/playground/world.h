@@ -41,7 +41,7 @@ class World {
   void run_for(TimeUs span) { loop_.run_for(span); }
 
   std::vector<Doc> pods() { return api().list("pods"); }
-  Doc pod(std::string_view name);   // of default; a null Doc when there is none
+  Doc pod(std::string_view name);  // of default; a null Doc when there is none
   std::size_t count(std::string_view prefix, std::string_view phase);
   std::set<std::string> nodes_of(std::string_view prefix);  // of pods that run
   // An annotation of a node, "" removes it.
