@@ -204,7 +204,9 @@ std::string random_pointer(Rng& rng, const Doc& root) {
     if (at->is_object()) {
       const Doc::Member& member = at->members()[i];
       path += "/";
-      for (const char c : member.key) path += c == '~' ? "~0" : (c == '/' ? "~1" : std::string(1, c));
+      for (const char c : member.key) {
+        path += c == '~' ? "~0" : (c == '/' ? "~1" : std::string(1, c));
+      }
       at = &member.value;
     } else {
       path += "/" + std::to_string(i);
@@ -374,8 +376,8 @@ TEST(ApplyProp, TwiceIsOnceAndForceTakesIt) {
       const Doc intent = random_pod(rng);
       const std::string manager = pick(rng, {"m", "n"});
       const bool is_forced = rng.below(2) == 0;
-      const auto first = apply(live, intent, writer(manager, now * kSecondInUs), is_forced,
-                               pod_type());
+      const auto first =
+          apply(live, intent, writer(manager, now * kSecondInUs), is_forced, pod_type());
       if (!first) {
         ASSERT_EQ(first.error().code, 409);
         ASSERT_FALSE(is_forced);
@@ -385,8 +387,8 @@ TEST(ApplyProp, TwiceIsOnceAndForceTakesIt) {
       live = *first;
       live.at("metadata").set("uid", "u");
       live = schema::encode(std::move(live), *pod_type().builtin);  // as it is stored
-      const auto second = apply(live, intent, writer(manager, (now + 50) * kSecondInUs), false,
-                                pod_type());
+      const auto second =
+          apply(live, intent, writer(manager, (now + 50) * kSecondInUs), false, pod_type());
       ASSERT_TRUE(second.has_value()) << second.error().message;
       ASSERT_EQ(text(schema::encode(*second, *pod_type().builtin)), text(live));
 
