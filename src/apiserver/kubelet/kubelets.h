@@ -70,6 +70,7 @@ class Kubelets : public controllers::Controller {
   void write_node_status(NodeState& node, const Doc& object);
   void renew_lease(const std::string& name);
   TimeUs lease_period() const;
+  TimeUs next_renewal(const NodeState& node) const;
 
   void begin(NodeState& node, const Doc& pod);
   void adopt(NodeState& node, PodRun& run, const Doc& pod);
