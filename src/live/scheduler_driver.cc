@@ -262,12 +262,26 @@ void SchedulerDriver::bind(const std::string& key, core::PodId pod,
   });
 }
 
+// Takes back an assumed place.
+void SchedulerDriver::make_pending(core::PodId id) {
+  const core::PodState state = cluster_.pod(id).state;
+  if (state == core::PodState::Placed) cluster_.unplace(id);
+  if (state != core::PodState::Orphan) return;
+  const core::Pod pod = cluster_.pod(id);  // its node went away meanwhile: it begins anew
+  cluster_.remove_pod(id);
+  cluster_.add_pending(pod.name, pod.uid, pod.shape, pod.identity);
+}
+
 void SchedulerDriver::bound(const std::string& key, const PodRef& ref, const std::string& node,
                             const Result<void>& outcome) {
+  const auto pod = cluster_.find_pod(ref.ns, ref.name);
+  const bool is_there = pod.has_value() && cluster_.pod(*pod).uid == ref.uid;
   if (outcome.has_value()) {
     ++counts_.bound;
-    queue_.remove(key);
-    told_.erase(key);
+    if (is_there) {  // else the key may be another pod's by now
+      queue_.remove(key);
+      told_.erase(key);
+    }
     api_.note(
         {.pod = ref,
          .type = "Normal",
@@ -280,13 +294,13 @@ void SchedulerDriver::bound(const std::string& key, const PodRef& ref, const std
   const auto assumed = assumed_.find(key);
   const bool is_same = assumed != assumed_.end() && assumed->second == ref.uid;
   if (is_same) assumed_.erase(assumed);
-  const auto pod = cluster_.find_pod(ref.ns, ref.name);
-  if (!is_same || !pod.has_value() || cluster_.pod(*pod).uid != ref.uid) return;
-  if (cluster_.pod(*pod).state == core::PodState::Placed) cluster_.unplace(*pod);
+  if (!is_same || !is_there) return;
+  const std::int32_t priority = cluster_.shape_of(*pod).spec.priority;
+  make_pending(*pod);
   cluster_changed();
   // Gone or changed: the change that says so is on its way. Anything else is tried again.
   if (outcome.error().code == Errc::NotFound) return;
-  queue_.refuse(key, cluster_.shape_of(*pod).spec.priority, api_.loop().now());
+  queue_.refuse(key, priority, api_.loop().now());
   has_changed_ = true;
   wake();
 }

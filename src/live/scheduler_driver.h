@@ -64,6 +64,7 @@ class SchedulerDriver {
 
   void schedule(const std::string& key);
   void bind(const std::string& key, core::PodId pod, const core::Decision& decision);
+  void make_pending(core::PodId pod);
   void bound(const std::string& key, const PodRef& ref, const std::string& node,
              const Result<void>& outcome);
   void refuse(const std::string& key, core::PodId pod);

@@ -228,8 +228,9 @@ class RandomLife {
         for (const std::int64_t below : {std::int64_t{INT64_MIN},
                                          pod.get("spec", "priority").as_int() - 1}) {
           if (room_on(name, below) >= cpu_of(pod) && pods_on(name, below) < 6) {
-            return fmt::format("pod {} waits although {} has room{}", key, name,
-                               below == INT64_MIN ? "" : " or may make it");
+            return fmt::format("pod {} waits although {} has room{}; it heard: {}", key, name,
+                               below == INT64_MIN ? "" : " or may make it",
+                               pod["status"].json(JsonWriter::Style::Compact));
           }
         }
       }

@@ -145,6 +145,20 @@ TEST_F(Driver, HigherPriorityGoesFirstThenAge) {
   EXPECT_THAT(cluster_.bound, ElementsAre("urgent", "first", "second"));
 }
 
+TEST_F(Driver, ABindingThatFailsAfterItsNodeWentIsTriedAgain) {
+  cluster_.put_node("n", 4);
+  cluster_.bind_errors = {Errc::Unavailable};
+  cluster_.answer_delay = kSecondInUs;
+  start();
+  add(pod("a", 2));
+  settle();
+  cluster_.remove("nodes", "", "n");
+  wait(5 * kSecondInUs);
+  cluster_.put_node("m", 4);
+  wait(20 * kSecondInUs);
+  EXPECT_EQ(cluster_.node_of("a"), "m");
+}
+
 TEST_F(Driver, AConflictIsTriedAgain) {
   cluster_.put_node("n", 4);
   cluster_.bind_errors = {Errc::Conflict, Errc::Unavailable};
@@ -243,6 +257,23 @@ TEST_F(Driver, ANewPodOfTheSameNameIsAnotherPod) {
   settle();
   ASSERT_EQ(cluster_.bindings.size(), 2U);
   EXPECT_EQ(cluster_.bindings[1].pod.uid, "other");
+}
+
+TEST_F(Driver, ABindingOfTheOldPodSaysNothingAboutTheNewOne) {
+  cluster_.put_node("n", 4);
+  cluster_.answer_delay = kSecondInUs;
+  start();
+  add(pod("a", 1));
+  settle();  // bound, but nobody has said so yet
+  cluster_.remove("pods", "ns", "a");
+  Doc other = pod("a", 8);
+  other.at("metadata").set("uid", "other");
+  add(other);
+  wait(5 * kSecondInUs);
+  EXPECT_EQ(driver_->waiting(), 1U);
+  cluster_.put_node("m", 8);
+  wait(20 * kSecondInUs);
+  EXPECT_EQ(cluster_.node_of("a"), "m");
 }
 
 TEST_F(Driver, ANewPodTakesTheNameBeforeTheOldOneIsSeenToGo) {
