@@ -255,7 +255,8 @@ def priority_admission(kubectl, cluster):
                          "nodeSelector": {"e2e.jogak.io/nowhere": "true"},
                          "containers": [{"name": "main", "image": "example/p"}]}})
 
-        kubectl.refused("create", "-f", "-", stdin=pod("e2e-none"), saying=["Forbidden", "e2e-none"])
+        kubectl.refused("create", "-f", "-", stdin=pod("e2e-none"),
+                        saying=["Forbidden", "e2e-none"])
         kubectl("create", "-f", "-", stdin=pod(name))
         equal(kubectl.value("pod/p", ".spec.priority"), "77", "priority")
     finally:

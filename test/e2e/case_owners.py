@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What goes when something goes: finalizers, cascades, namespaces. Their pods fit no node, so that no
-# kubelet has to end them.
+# What goes when something goes: finalizers, cascades, namespaces. Their pods fit no node, so that
+# no kubelet has to end them.
 
 from suite import case, check, contains, equal, eventually
 

@@ -91,8 +91,8 @@ def rollout_and_back(kubectl, _):
     kubectl("rollout", "undo", "deploy/web")
     kubectl("rollout", "status", "deploy/web", "--timeout=60s")
     eventually("only the old image", lambda: images() == {"example/web:1"})
-    equal(kubectl.value("deploy/web", ".metadata.annotations.deployment\\.kubernetes\\.io/revision"),
-          "3", "revision")
+    revision = ".metadata.annotations.deployment\\.kubernetes\\.io/revision"
+    equal(kubectl.value("deploy/web", revision), "3", "revision")
     kubectl("rollout", "pause", "deploy/web")
     kubectl("set", "env", "deploy/web", "COLOUR=blue")
     kubectl.refused("rollout", "restart", "deploy/web", saying="paused")
