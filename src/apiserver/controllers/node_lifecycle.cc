@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The node lifecycle controller (pkg/controller/nodelifecycle of Kubernetes is the model): every
-// period it looks who renewed a lease or reported, and keeps the taints that follow from conditions.
+// period it looks who renewed a lease or reported, and keeps the taints that follow from
+// conditions.
 #include <algorithm>
 #include <array>
 #include <map>
 
+#include <fmt/core.h>
+
+#include "apiserver/controllers/events.h"
 #include "apiserver/controllers/node_controllers.h"
 #include "apiserver/controllers/work_queue.h"
 #include "apiserver/object/meta.h"
@@ -56,8 +60,7 @@ class NodeLifecycle : public Controller {
       if (change.type == store::EventType::Deleted) return;
       const std::string& name = api::name_of(*change.object);
       alive_at_[name] = api_->now();
-      lease_us_[name] =
-          change.object->get("spec", "leaseDurationSeconds").as_int() * kSecondInUs;
+      lease_us_[name] = change.object->get("spec", "leaseDurationSeconds").as_int() * kSecondInUs;
     });
     monitor();
   }
@@ -79,8 +82,8 @@ class NodeLifecycle : public Controller {
                    ready["status"].as_string() != "Unknown")) {
       alive_at_[name] = api_->now();
     }
-    it->second = {.heartbeat = ready["lastHeartbeatTime"],
-                  .is_ready = ready["status"].as_string() == "True"};
+    it->second.heartbeat = ready["lastHeartbeatTime"];
+    it->second.is_ready = ready["status"].as_string() == "True";
     queue_.add(name);
   }
 
@@ -95,9 +98,20 @@ class NodeLifecycle : public Controller {
   Outcome sync(const std::string& name) {
     const auto node = api_->get("nodes", "", name);
     if (!node.has_value()) return Outcome::Done;
+    announce(*node);
     const TimeUs silence = api_->now() - alive_at_[name];
     if (silence > grace_of(name) && !mark_unknown(*node)) return Outcome::Retry;
     return keep_taints(name);
+  }
+
+  // Once for each node this process meets, as the real controller does after each of its starts.
+  void announce(const Doc& node) {
+    const std::string& name = api::name_of(node);
+    const auto known = known_.find(name);
+    if (known == known_.end() || known->second.is_announced) return;
+    known->second.is_announced = true;
+    write_event(*api_, "node-controller", node, "Normal", "RegisteredNode",
+                fmt::format("Node {0} event: Registered Node {0} in Controller", name));
   }
 
   // A quarter more than the lease lasts, and never less than the option says.
@@ -171,8 +185,9 @@ class NodeLifecycle : public Controller {
   }
 
   struct Known {
-    Doc heartbeat;   // lastHeartbeatTime of Ready, last seen
+    Doc heartbeat;  // lastHeartbeatTime of Ready, last seen
     bool is_ready = false;
+    bool is_announced = false;
   };
 
   std::unique_ptr<api::Api> api_;

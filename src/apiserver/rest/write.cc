@@ -73,6 +73,14 @@ struct Patch {
   ApiResult<void> verdict;  // why the body is no patch; said only when the object exists
 };
 
+// What a value is called where it is not what was wanted.
+std::string_view json_word(const Doc& value) {
+  if (value.is_object()) return "object";
+  if (value.is_array()) return "array";
+  if (value.is_string()) return "string";
+  return value.is_bool() ? "bool" : "number";
+}
+
 Patch read_patch(const net::HttpRequest& request, PatchForm form) {
   Patch patch;
   patch.form = form;
@@ -89,8 +97,12 @@ Patch read_patch(const net::HttpRequest& request, PatchForm form) {
   if (form == PatchForm::Json ? !patch.body.is_array() : !patch.body.is_object()) {
     patch.verdict = bad_request(
         form == PatchForm::Json
-            ? "error decoding patch: json: cannot unmarshal what is not a list of operations"
-            : "json: cannot unmarshal the patch: it is not an object");
+            ? fmt::format("error decoding patch: json: cannot unmarshal {} into Go value of type "
+                          "[]handlers.jsonPatchOp",
+                          json_word(patch.body))
+            : fmt::format(
+                  "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                  json_word(patch.body)));
   }
   return patch;
 }
