@@ -3,7 +3,8 @@
 #
 # Runs ctest in a build folder and ends with one plain line, "N passed, N failed". A gtest
 # executable counts as its cases (from the XML it writes), any other test (fuzz smoke, tidy) as one,
-# skipped when it ends with the code that says so; a gtest executable that died without writing XML counts as one failure.
+# skipped when it ends with the code that says so; a gtest executable that died without writing XML
+# counts as one failure.
 # usage: tools/run_tests.py BUILD_DIR [ctest options]
 
 import os
