@@ -171,7 +171,7 @@ class Disruption : public Controller {
   // Whose size it is, by uid, and the size.
   api::ApiResult<std::pair<std::string, std::int64_t>> scale_of(const PodView& pod) const {
     const auto none = [&]() -> api::Refusal {
-      return api::internal_error("found no controllers for pod \"" + pod.name + "\"");
+      return api::bare_error(500, "found no controllers for pod \"" + pod.name + "\"");
     };
     for (const api::Api::Table& table : api_->tables()) {
       if (table.kind != pod.owner_kind || !table.is_namespaced) continue;
@@ -188,7 +188,7 @@ class Disruption : public Controller {
       }
       const std::optional<std::string> path = replicas_path(*api_, table.name);
       if (!path.has_value()) {
-        return api::internal_error(table.name + " does not implement the scale subresource");
+        return api::bare_error(500, table.name + " does not implement the scale subresource");
       }
       return std::pair(pod.owner_uid, at_path(*owner, *path).as_int());
     }
