@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The counts are made anew from all objects each time: slow, and without a state that may be wrong.
 #include "test/playground/world.h"
 
 #include <algorithm>

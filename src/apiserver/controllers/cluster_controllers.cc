@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The list of the controllers of nodes, of namespaces and of what objects leave behind.
 #include "apiserver/controllers/node_controllers.h"
 #include "apiserver/controllers/object_controllers.h"
 #include "apiserver/controllers/policy_controllers.h"

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Shares are rounded up for a surge and down for what may be missing, and a rolling update always
+// may do one of the two.
 #include "apiserver/controllers/deployment_parts.h"
 
 #include <algorithm>

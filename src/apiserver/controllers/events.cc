@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Every event is a new object: nothing is summed up, and one with a taken name gets the next name.
 #include "apiserver/controllers/events.h"
 
 #include <fmt/core.h>

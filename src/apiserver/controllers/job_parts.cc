@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Indexes are kept as the text of their ranges (1,3-5), since a job may have 100,000 of them.
 #include "apiserver/controllers/job_parts.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Claims and releases are patches that name the uid, so that a pod made anew under the same name
+// is left alone.
 #include "apiserver/controllers/pod_control.h"
 
 #include <algorithm>

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A change is taken out of the indexes with the old view and put in with the new one, and only then
+// told to listeners.
 #include "apiserver/controllers/pod_index.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Whole numbers throughout, rounded where the real controllers round.
 #include "apiserver/controllers/scaled.h"
 
 #include <charconv>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Members are hashed in the order of their names, so that equal templates have equal names.
 #include "apiserver/controllers/template_hash.h"
 
 #include <algorithm>

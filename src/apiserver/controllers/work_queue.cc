@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One key is looked after in each turn, so that requests are answered in between.
 #include "apiserver/controllers/work_queue.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The list of the controllers that make pods, straight or through objects in between.
 #include "apiserver/controllers/workloads.h"
 
 namespace jogak::controllers {

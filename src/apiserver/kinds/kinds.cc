@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// All families in the order in which the registry lists them.
 #include "apiserver/kinds/kinds.h"
 
 namespace jogak::api {
