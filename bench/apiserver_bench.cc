@@ -19,6 +19,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -96,6 +97,8 @@ class Client {
 class Server {
  public:
   Server(const std::string& program, const std::vector<std::string>& more) {
+    const std::filesystem::path kubeconfig = std::filesystem::temp_directory_path() /
+                                             fmt::format("jogak-bench-{}.kubeconfig", ::getpid());
     std::vector<std::string> words = {program,
                                       "up",
                                       "--http",
@@ -104,7 +107,7 @@ class Server {
                                       "--port",
                                       std::to_string(kPort),
                                       "--kubeconfig",
-                                      fmt::format("/tmp/jogak-bench-{}.kubeconfig", ::getpid())};
+                                      kubeconfig.string()};
     words.insert(words.end(), more.begin(), more.end());
     const std::int64_t begin = mono_now_ns();
     pid_ = ::fork();
