@@ -45,6 +45,8 @@ std::span<const Printer> storage_printers();
 std::span<const Printer> scheduling_printers();
 std::span<const Printer> autoscaler_printers();
 std::span<const Printer> rbac_printers();
+std::span<const Printer> network_printers();
+std::span<const Printer> policy_printers();
 
 // The pod's name, phase and so on: text of a member, or `absent` when it is missing or empty.
 std::string text_or(const Doc& value, std::string_view absent);

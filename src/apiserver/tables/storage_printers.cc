@@ -188,6 +188,27 @@ void print_attachment(const Doc& object, TimeUs now, Doc::Items& cells) {
   cells.emplace_back(age_of(object, now));
 }
 
+constexpr ColumnFact kCapacityColumns[] = {
+    kNameColumn,
+    {.name = "StorageClassName", .description = "Storage class that it is about"},
+    {.name = "Capacity", .description = "Space that is left"},
+};
+
+void print_capacity(const Doc& object, TimeUs, Doc::Items& cells) {
+  cells.emplace_back(name_of(object));
+  cells.emplace_back(object["storageClassName"].as_string());
+  cells.emplace_back(amount_or(object["capacity"], "<unset>"));
+}
+
+constexpr ColumnFact kAttributesColumns[] = {
+    kNameColumn, {.name = "DriverName", .description = "Driver that knows them"}, kAgeColumn};
+
+void print_attributes(const Doc& object, TimeUs now, Doc::Items& cells) {
+  cells.emplace_back(name_of(object));
+  cells.emplace_back(object["driverName"].as_string());
+  cells.emplace_back(age_of(object, now));
+}
+
 constexpr Printer kPrinters[] = {
     {"", "PersistentVolume", kVolumeColumns, print_volume},
     {"", "PersistentVolumeClaim", kClaimColumns, print_claim},
@@ -195,6 +216,8 @@ constexpr Printer kPrinters[] = {
     {"storage.k8s.io", "CSINode", kCsiNodeColumns, print_csi_node},
     {"storage.k8s.io", "CSIDriver", kCsiDriverColumns, print_csi_driver},
     {"storage.k8s.io", "VolumeAttachment", kAttachmentColumns, print_attachment},
+    {"storage.k8s.io", "CSIStorageCapacity", kCapacityColumns, print_capacity},
+    {"storage.k8s.io", "VolumeAttributesClass", kAttributesColumns, print_attributes},
 };
 
 }  // namespace

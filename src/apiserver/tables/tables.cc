@@ -19,7 +19,8 @@ std::map<Key, const Printer*> index_printers() {
   std::map<Key, const Printer*> index;
   for (const auto list :
        {pod_printers(), node_printers(), workload_printers(), service_printers(), config_printers(),
-        storage_printers(), scheduling_printers(), autoscaler_printers(), rbac_printers()}) {
+        storage_printers(), scheduling_printers(), autoscaler_printers(), rbac_printers(),
+        network_printers(), policy_printers()}) {
     for (const Printer& printer : list) {
       index[{printer.group, printer.kind}] = &printer;
     }

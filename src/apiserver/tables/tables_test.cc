@@ -426,6 +426,66 @@ TEST(RbacTable, ShowsSubjectsByKind) {
             "x|Role/r|3m20s|u, v|g|ns/s");
 }
 
+TEST(NetworkTable, ShowsIngresses) {
+  EXPECT_EQ(printed("networking.k8s.io", "Ingress",
+                    "{spec: {ingressClassName: n, rules: [{host: a}, {host: b}], tls: [{}]}, "
+                    "status: {loadBalancer: {ingress: [{ip: 10.0.0.2}, {hostname: h}]}}}"),
+            "x|n|a,b|10.0.0.2,h|80, 443|3m20s");
+  EXPECT_EQ(printed("networking.k8s.io", "Ingress", "{spec: {rules: [{}]}}"),
+            "x|<none>|*||80|3m20s");
+  EXPECT_EQ(printed("networking.k8s.io", "Ingress",
+                    "{spec: {rules: [{host: a}, {host: b}, {host: c}, {host: d}, {}]}}"),
+            "x|<none>|a,b,c + 2 more...||80|3m20s");
+}
+
+TEST(NetworkTable, ShowsTheRest) {
+  EXPECT_EQ(printed("networking.k8s.io", "IngressClass",
+                    "{metadata: {annotations: {ingressclass.kubernetes.io/is-default-class: "
+                    "'true'}}, spec: {controller: c, parameters: {apiGroup: g, kind: K, name: p}}}"),
+            "x (default)|c|K.g/p|3m20s");
+  EXPECT_EQ(printed("networking.k8s.io", "NetworkPolicy",
+                    "{spec: {podSelector: {matchLabels: {a: b}}}}"),
+            "x|a=b|3m20s");
+  EXPECT_EQ(printed("networking.k8s.io", "NetworkPolicy", "{spec: {podSelector: {}}}"),
+            "x|<none>|3m20s");
+  EXPECT_EQ(printed("networking.k8s.io", "ServiceCIDR", "{spec: {cidrs: [10.0.0.0/24, fd00::/64]}}"),
+            "x|10.0.0.0/24,fd00::/64|3m20s");
+  EXPECT_EQ(printed("networking.k8s.io", "IPAddress",
+                    "{spec: {parentRef: {resource: services, namespace: n, name: s}}}"),
+            "x|services/n/s");
+}
+
+TEST(PolicyTable, ShowsAdmission) {
+  constexpr std::string_view kGroup = "admissionregistration.k8s.io";
+  EXPECT_EQ(printed(kGroup, "MutatingWebhookConfiguration", "{webhooks: [{}, {}]}"), "x|2|3m20s");
+  EXPECT_EQ(printed(kGroup, "ValidatingAdmissionPolicy",
+                    "{spec: {validations: [{}], paramKind: {apiVersion: a/v1, kind: K}}}"),
+            "x|1|a/v1/K|3m20s");
+  EXPECT_EQ(printed(kGroup, "MutatingAdmissionPolicy", "{spec: {mutations: [{}]}}"),
+            "x|1|<unset>|3m20s");
+  EXPECT_EQ(printed(kGroup, "ValidatingAdmissionPolicyBinding",
+                    "{spec: {policyName: p, paramRef: {name: r}}}"),
+            "x|p|*/r|3m20s");
+}
+
+TEST(PolicyTable, ShowsFlowsAndRequests) {
+  constexpr std::string_view kFlow = "flowcontrol.apiserver.k8s.io";
+  EXPECT_EQ(printed(kFlow, "FlowSchema",
+                    "{spec: {priorityLevelConfiguration: {name: l}, matchingPrecedence: 5}, "
+                    "status: {conditions: [{type: Dangling, status: 'False'}]}}"),
+            "x|l|5|<none>|3m20s|False");
+  EXPECT_EQ(printed(kFlow, "PriorityLevelConfiguration",
+                    "{spec: {type: Limited, limited: {nominalConcurrencyShares: 9, "
+                    "limitResponse: {queuing: {queues: 1, handSize: 2, queueLengthLimit: 3}}}}}"),
+            "x|Limited|9|1|2|3|3m20s");
+  EXPECT_EQ(printed(kFlow, "PriorityLevelConfiguration", "{spec: {type: Exempt}}"),
+            "x|Exempt|<none>|<none>|<none>|<none>|3m20s");
+  EXPECT_EQ(printed("certificates.k8s.io", "CertificateSigningRequest",
+                    "{spec: {signerName: s, username: u, expirationSeconds: 3600}, "
+                    "status: {conditions: [{type: Approved}], certificate: YQ==}}"),
+            "x|3m20s|s|u|60m|Approved,Issued");
+}
+
 TEST(PlainTable, ShowsTheTimeItself) {
   EXPECT_EQ(printed("", "LimitRange", "{}"), "x|2026-01-01T00:00:00Z");
   const std::vector<Column> columns = table_columns(resource_of("", "LimitRange"));
@@ -478,6 +538,19 @@ TEST(Tables, HaveACellForEveryColumn) {
       {"autoscaling", "HorizontalPodAutoscaler"},
       {"rbac.authorization.k8s.io", "RoleBinding"},
       {"rbac.authorization.k8s.io", "ClusterRoleBinding"},
+      {"networking.k8s.io", "Ingress"},
+      {"networking.k8s.io", "IngressClass"},
+      {"networking.k8s.io", "NetworkPolicy"},
+      {"networking.k8s.io", "ServiceCIDR"},
+      {"networking.k8s.io", "IPAddress"},
+      {"admissionregistration.k8s.io", "ValidatingWebhookConfiguration"},
+      {"admissionregistration.k8s.io", "MutatingAdmissionPolicy"},
+      {"admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding"},
+      {"flowcontrol.apiserver.k8s.io", "FlowSchema"},
+      {"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"},
+      {"certificates.k8s.io", "CertificateSigningRequest"},
+      {"storage.k8s.io", "CSIStorageCapacity"},
+      {"storage.k8s.io", "VolumeAttributesClass"},
       {"", "Unheard"}};
   for (const auto& [group, kind] : kKinds) {
     const Resource resource = resource_of(group, kind);
