@@ -159,7 +159,8 @@ Application::Outcome Application::run(bool is_forced) const {
   subtract_from(own.at("fieldsV1"), unowned_fields());
   if (!is_same) set_time(own, writer_.now);
   drop_empty(managers);
-  Outcome outcome{.conflicts = {}, .object = is_same ? live_ : std::move(merged)};
+  Outcome outcome{.conflicts = {}, .object = std::move(merged)};
+  if (is_same) outcome.object = live_;
   write_managers(std::move(managers), outcome.object);
   return outcome;
 }

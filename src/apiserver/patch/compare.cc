@@ -131,12 +131,11 @@ class Walk {
 };
 
 void Walk::add(std::string element, Level level, Level& out) {
-  const bool has_changed = level.is_changed || !level.changed.empty();
   if (level.is_removed || !level.removed.empty()) {
-    out.removed.push_back({.key = has_changed ? element : std::move(element),
-                           .value = make_node(level.is_removed, std::move(level.removed))});
+    out.removed.push_back(
+        {.key = element, .value = make_node(level.is_removed, std::move(level.removed))});
   }
-  if (has_changed) {
+  if (level.is_changed || !level.changed.empty()) {
     out.changed.push_back({.key = std::move(element),
                            .value = make_node(level.is_changed, std::move(level.changed))});
   }
