@@ -395,7 +395,13 @@ ApiResult<void> RestHandler::show_projection(const ExchangePtr& exchange, const 
   if (object == nullptr) return not_found(resource.name(), exchange->info.name);
   JOGAK_TRY(Doc shown,
             subresource.projection->read(ops_.in_version(ops_.parse(*object), resource)));
-  exchange->answer(200, std::move(shown), subresource.type, nullptr, ops_.loop().now());
+  // A table is that of the kind shown, not of the one that it is a view of.
+  Resource view;
+  view.group = subresource.group;
+  view.version = subresource.version;
+  view.kind = subresource.kind;
+  view.type = subresource.type;
+  exchange->answer(200, std::move(shown), subresource.type, &view, ops_.loop().now());
   return {};
 }
 
