@@ -236,7 +236,9 @@ controllers::Outcome Kubelets::sync_pod(const std::string& key) {
     return controllers::Outcome::Done;
   }
   PodRun& run = it->second;
-  if (view->is_deleting && !run.is_stopping) begin_stop(*node, run, view->deletion_end);
+  // a second deletion may shorten the grace that is left
+  const bool is_news = !run.is_stopping || view->deletion_end < run.deletion_end;
+  if (view->is_deleting && is_news) begin_stop(*node, run, view->deletion_end);
   return controllers::Outcome::Done;
 }
 

@@ -49,6 +49,7 @@ class Kubelets : public controllers::Controller {
     PodFacts facts;
     bool is_admitted = false;
     bool is_stopping = false;
+    TimeUs deletion_end = 0;  // when its grace is over, while it is stopping
     TimerId timer = 0;
   };
   struct NodeState {

@@ -163,6 +163,7 @@ void Kubelets::end_run(NodeState& node, PodRun& run) {
 
 void Kubelets::begin_stop(NodeState& node, PodRun& run, TimeUs deletion_end) {
   run.is_stopping = true;
+  run.deletion_end = deletion_end;
   const bool is_running = run.facts.stage == Stage::Running || run.facts.stage == Stage::Waiting;
   TimeUs end = api_->now();
   if (is_running) {
