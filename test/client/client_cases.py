@@ -3,6 +3,7 @@
 # What a program written with the official Python client does: typed calls, watches, patches,
 # custom objects, the dynamic client, subresources, leader election. Run by python_client_test.py.
 
+import logging
 import os
 import sys
 import tempfile
@@ -158,6 +159,11 @@ class Objects(ClientCase):
         review = client.AuthorizationV1Api().create_self_subject_access_review(
             {"spec": {"resourceAttributes": {"verb": "create", "resource": "pods"}}})
         self.assertTrue(review.status.allowed)
+        stranger = client.Configuration.get_default_copy()
+        stranger.refresh_api_key_hook = None
+        stranger.api_key = {key: "Bearer of-somebody-else"
+                            for key in ("authorization", "BearerToken")}
+        self.refused(401, "Unauthorized", client.CoreV1Api(client.ApiClient(stranger)).list_node)
 
 
 class Patches(ClientCase):
@@ -253,6 +259,31 @@ class Watches(ClientCase):
         self.config_map("b")
         thread.join(timeout=30)
         self.assertEqual([item.metadata.name for _, item in found], ["a", "b"])
+
+    def test_informer(self):
+        try:
+            from kubernetes.informer import SharedInformer
+        except ImportError:
+            self.skipTest("this client has no informers")
+        self.config_map("a")
+        informer = SharedInformer(self.core.list_namespaced_config_map, namespace=self.ns,
+                                  label_selector="made=here")
+
+        def names():
+            return sorted(item.metadata.name for item in informer.cache.list())
+
+        # it calls its own end an error
+        self.addCleanup(logging.disable, logging.NOTSET)
+        logging.disable(logging.ERROR)
+        informer.start()
+        try:
+            eventually("the informer knows a", lambda: names() == ["a"])
+            self.config_map("b")
+            eventually("the informer sees b", lambda: names() == ["a", "b"])
+            self.core.delete_namespaced_config_map("a", self.ns)
+            eventually("the informer misses a", lambda: names() == ["b"])
+        finally:
+            informer.stop()
 
     def test_leaving_the_selection_is_a_deletion(self):
         self.config_map("c")
@@ -477,7 +508,7 @@ class Running(ClientCase):
             return [e.reason for e in self.core.list_namespaced_event(
                 self.ns, field_selector="involvedObject.name=p").items]
 
-        eventually("Scheduled", lambda: "Scheduled" in reasons())
+        eventually("Scheduled and Started", lambda: {"Scheduled", "Started"} <= set(reasons()))
 
 
 class Leases(ClientCase):

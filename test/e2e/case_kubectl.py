@@ -81,7 +81,7 @@ def generators(kubectl, _):
 @case()
 def replace_force(kubectl, _):
     """replace --force makes another object of the same name"""
-    text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: '%s'}}"
+    text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: '%s'}"
     kubectl.apply(text % "1")
     uid = kubectl.value("cm/c", ".metadata.uid")
     kubectl("replace", "--force", "-f", "-", stdin=text % "2")

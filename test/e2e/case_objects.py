@@ -147,8 +147,8 @@ def lists_in_pieces(kubectl, _):
     """A list in chunks is the whole list; --sort-by sorts; -A spans namespaces"""
     names = [f"n{i}" for i in range(7)]
     kubectl.apply("\n---\n".join(
-        f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {n}, labels: {{l: x}}}}, "
-        f"data: {{k: '{9 - i}'}}}}" for i, n in enumerate(names)))
+        f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {n}, labels: {{l: x}}}}\n"
+        f"data: {{k: '{9 - i}'}}" for i, n in enumerate(names)))
     equal(kubectl.names("cm", "-l", "l=x", "--chunk-size=3"), names, "in chunks")
     rows = kubectl("get", "cm", "-l", "l=x", "--sort-by=.data.k", "--no-headers")
     equal([row.split()[0] for row in rows.splitlines()], names[::-1], "--sort-by")

@@ -36,6 +36,7 @@ def owners(kubectl, _):
           "owner of a pod")
     kubectl("scale", "deploy/idle", "--replicas=4")
     eventually("four pods", lambda: len(kubectl.names("pods")) == 4)
+    contains(kubectl("get", "deploy", "idle", "--subresource=scale"), "DESIRED", "4")
     kubectl.refused("scale", "deploy/idle", "--replicas=1", "--current-replicas=9",
                     saying="expected replicas")
     kubectl("scale", "deploy/idle", "--replicas=0")
