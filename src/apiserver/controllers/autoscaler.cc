@@ -63,9 +63,9 @@ class Autoscaler : public Controller {
       if (change.type == store::EventType::Deleted) {
         said_.erase(key);
         rounds_.erase(key);
-        return;
+      } else if (!rounds_.contains(key)) {
+        queue_.add(key);  // changes of one that is known wait for its next round
       }
-      queue_.add(key);
     });
   }
 

@@ -36,6 +36,12 @@ bool is_pod_reference(const Doc& consumer) {
   return consumer["resource"].as_string() == "pods" && consumer["apiGroup"].as_string().empty();
 }
 
+// Such a pod gets no claims any more.
+bool is_over(const Doc& pod) {
+  const std::string& phase = pod.get("status", "phase").as_string();
+  return phase == "Succeeded" || phase == "Failed" || api::is_deleting(pod);
+}
+
 class ResourceClaims : public Controller {
  public:
   explicit ResourceClaims(const ControllerContext& context)
@@ -62,10 +68,7 @@ class ResourceClaims : public Controller {
     const Doc& pod = *change.object;
     if (pod.get("spec", "resourceClaims").empty()) return;
     const std::string& ns = api::namespace_of(pod);
-    const std::string& phase = pod.get("status", "phase").as_string();
-    const bool is_done = change.type == store::EventType::Deleted || phase == "Succeeded" ||
-                         phase == "Failed" || api::is_deleting(pod);
-    if (!is_done) {
+    if (change.type != store::EventType::Deleted && !is_over(pod)) {
       pod_queue_.add(key_of(ns, api::name_of(pod)));
       return;
     }
@@ -108,7 +111,7 @@ class ResourceClaims : public Controller {
   Outcome sync_pod(const std::string& key) {
     const auto [ns, name] = split_key(key);
     auto pod = api_->get("pods", ns, name);
-    if (!pod.has_value() || api::is_deleting(*pod)) return Outcome::Done;
+    if (!pod.has_value() || is_over(*pod)) return Outcome::Done;
     Doc made = Doc::array();
     for (const Doc& wanted : pod->get("spec", "resourceClaims").items()) {
       const auto claim = have_claim(*pod, wanted);
