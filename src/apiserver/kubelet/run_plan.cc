@@ -36,13 +36,15 @@ std::vector<std::string> words_of(const Doc& container) {
   return words;
 }
 
-// `sleep N` anywhere: the sum of them. nullopt without one, and for `sleep infinity`.
+constexpr TimeUs kForEver = INT64_MAX;
+
+// `sleep N` anywhere: the sum of them; `sleep infinity` and the like never end. nullopt without one.
 std::optional<TimeUs> sleep_time(const std::vector<std::string>& words) {
   std::optional<TimeUs> total;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     if (words[i] != "sleep" && !words[i].ends_with("/sleep")) continue;
     const auto span = parse_seconds(words[i + 1]);
-    if (!span.has_value()) return std::nullopt;
+    if (!span.has_value()) return kForEver;
     total = total.value_or(0) + *span;
   }
   return total;
@@ -97,22 +99,22 @@ RunPlan plan_of(const Doc& pod, const RunDefaults& defaults) {
   if (const Doc* run = annotations.find(kRunSeconds)) {
     plan.run_time = parse_seconds(run->as_string());
   }
-  // The longest container decides when nothing else does.
-  const bool ends_by_itself = plan.run_time.has_value();
+  // The longest container decides when nothing else does; one that says nothing never ends, but in
+  // a Job, whose pods are meant to.
+  const bool is_of_job = api::controller_of(pod)["kind"].as_string() == "Job";
+  const TimeUs unsaid = is_of_job ? defaults.job_run_time : kForEver;
+  TimeUs longest = 0;
   for (const Doc& container : pod.get("spec", "containers").items()) {
     const std::vector<std::string> words = words_of(container);
     plan.exit_code = std::max(plan.exit_code, exit_code_of(words));
-    if (ends_by_itself) continue;
-    const auto span = sleep_time(words);
-    if (span.has_value() || has_exit(words)) {
-      plan.run_time = std::max(plan.run_time.value_or(0), span.value_or(0));
-    }
+    longest = std::max(longest, sleep_time(words).value_or(has_exit(words) ? 0 : unsaid));
   }
-  const bool is_of_job = api::controller_of(pod)["kind"].as_string() == "Job";
-  if (!plan.run_time.has_value() && is_of_job) plan.run_time = defaults.job_run_time;
+  if (!plan.run_time.has_value() && longest != kForEver) plan.run_time = longest;
   if (const Doc* code = annotations.find(kExitCode)) {
     const std::string& text = code->as_string();
-    std::from_chars(text.data(), text.data() + text.size(), plan.exit_code);
+    std::int32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc() && end == text.data() + text.size()) plan.exit_code = number;
   }
   return plan;
 }
