@@ -53,6 +53,11 @@ class Churn {
     heal();
     world_.run_for(kHealing);
     if (std::string broken = fault(); !broken.empty()) return "after healing: " + broken;
+    for (const Doc& node : world_.api().list("nodes")) {
+      if (!api::condition_is(node, "Ready", "True") || !node.get("spec", "taints").empty()) {
+        return fmt::format("node {} never came back", api::name_of(node));
+      }
+    }
     if (std::string waits = world_.needless_wait(); !waits.empty()) return waits;
     if (std::string lost = lost_pod(); !lost.empty()) return lost;
     return wrong_count();

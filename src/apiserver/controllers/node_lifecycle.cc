@@ -52,6 +52,7 @@ class NodeLifecycle : public Controller {
  public:
   explicit NodeLifecycle(const ControllerContext& context)
       : api_(context.make_api("kube-controller-manager")),
+        pods_(context.pods),
         options_(context.options),
         queue_(api_->loop(), [this](const std::string& name) { return sync(name); }) {
     nodes_ = api_->follow("nodes", [this](const api::Api::Change& change) { on_node(change); });
@@ -75,16 +76,21 @@ class NodeLifecycle : public Controller {
       known_.erase(name);
       return;
     }
-    const Doc& ready = api::condition_of(*change.object, "Ready");
+    observe(*change.object);
+    queue_.add(name);
+  }
+
+  // A report of the kubelet is a sign of life; our own Unknown is not.
+  void observe(const Doc& node) {
+    const std::string& name = api::name_of(node);
+    const Doc& ready = api::condition_of(node, "Ready");
     const auto [it, is_new] = known_.try_emplace(name);
-    // a report of the kubelet is a sign of life; our own Unknown is not
     if (is_new || (ready["lastHeartbeatTime"] != it->second.heartbeat &&
                    ready["status"].as_string() != "Unknown")) {
       alive_at_[name] = api_->now();
     }
     it->second.heartbeat = ready["lastHeartbeatTime"];
     it->second.is_ready = ready["status"].as_string() == "True";
-    queue_.add(name);
   }
 
   void monitor() {
@@ -98,6 +104,7 @@ class NodeLifecycle : public Controller {
   Outcome sync(const std::string& name) {
     const auto node = api_->get("nodes", "", name);
     if (!node.has_value()) return Outcome::Done;
+    observe(*node);  // it may have come back since the change that brought us here
     announce(*node);
     const TimeUs silence = api_->now() - alive_at_[name];
     if (silence > grace_of(name) && !mark_unknown(*node)) return Outcome::Retry;
@@ -129,7 +136,23 @@ class NodeLifecycle : public Controller {
       api::set_condition(changed, type, "Unknown", "NodeStatusUnknown",
                          "Kubelet stopped posting node status.", api_->now());
     }
-    return api_->update("nodes", std::move(changed), "status").has_value();
+    if (!api_->update("nodes", std::move(changed), "status").has_value()) return false;
+    mark_pods(api::name_of(node));
+    return true;
+  }
+
+  // Nobody can say that they are ready: services and workloads must not count on them.
+  void mark_pods(std::string_view node) {
+    for (const PodViewPtr& view : pods_.on_node(node)) {
+      if (view->is_finished() || !view->is_ready) continue;
+      auto pod = api_->get("pods", view->ns, view->name);
+      if (!pod.has_value() || api::uid_of(*pod) != view->uid) continue;
+      const std::string reason = api::condition_of(*pod, "Ready")["reason"].as_string();
+      api::set_condition(*pod, "Ready", "False", reason, "", api_->now());
+      const auto marked = api_->update("pods", *pod, "status");
+      if (!marked.has_value()) continue;  // it changed or went: somebody looks after it
+      write_event(*api_, "node-controller", *pod, "Warning", "NodeNotReady", "Node is not ready");
+    }
   }
 
   std::vector<Wanted> wanted_taints(const Doc& node) const {
@@ -191,6 +214,7 @@ class NodeLifecycle : public Controller {
   };
 
   std::unique_ptr<api::Api> api_;
+  PodIndex& pods_;
   ControllerOptions options_;
   WorkQueue queue_;
   std::map<std::string, TimeUs, std::less<>> alive_at_;  // the last sign of life of each node

@@ -127,12 +127,17 @@ void Kubelets::sync_node(NodeState& node, const Doc& object) {
       node.has_status = false;
       renew_lease(node.name);
       for (const controllers::PodViewPtr& pod : pods_.on_node(node.name)) queue_.add(pod->key());
+      for (auto& [uid, run] : node.runs) {  // they were said not to be ready meanwhile
+        if (run.is_admitted && !run.is_stopping) write_status(node, run);
+      }
     }
   }
   node.ledger.set_allocatable(object.get("status", "allocatable"));
   if (node.is_down) return;
   const std::string& unhealthy = annotations[kUnhealthy].as_string();
-  if (node.has_status && unhealthy == node.last_unhealthy) return;
+  // whoever took it for lost is told that it is not
+  const bool is_lost = api::condition_is(object, "Ready", "Unknown");
+  if (node.has_status && unhealthy == node.last_unhealthy && !is_lost) return;
   node.last_unhealthy = unhealthy;
   node.has_status = true;
   write_node_status(node, object);
