@@ -60,7 +60,7 @@ Doc Cluster::make(std::string_view table, std::string_view object) {
   const std::string ns =
       is_global ? "" : (api::namespace_of(doc).empty() ? "default" : api::namespace_of(doc));
   auto made = api_->create(table, ns, std::move(doc));
-  JOGAK_CHECK(made.has_value(), "an object that a test makes");
+  JOGAK_CHECK(made.has_value(), "{}", made.error().message);
   settle();
   return *std::move(made);
 }
@@ -84,7 +84,7 @@ void Cluster::patch(std::string_view table, std::string_view name, std::string_v
                     std::string_view subresource, std::string_view ns) {
   const auto patched = api_->patch(table, is_clusterwide(*api_, table) ? "" : ns, name,
                                    api::PatchType::Merge, json(change), subresource);
-  JOGAK_CHECK(patched.has_value(), "a patch that a test makes");
+  JOGAK_CHECK(patched.has_value(), "{}", patched.error().message);
   settle();
 }
 
@@ -92,7 +92,7 @@ void Cluster::remove(std::string_view table, std::string_view name, std::string_
                      std::string_view ns) {
   const auto removed = api_->remove(table, is_clusterwide(*api_, table) ? "" : ns, name,
                                     Doc::object().set("propagationPolicy", propagation));
-  JOGAK_CHECK(removed.has_value(), "a deletion that a test makes");
+  JOGAK_CHECK(removed.has_value(), "{}", removed.error().message);
   settle();
 }
 
@@ -123,7 +123,9 @@ void Cluster::run_pod(std::string_view name) {
 
 void Cluster::run_all_pods() {
   for (const Doc& pod : live_pods()) {
-    if (pod.get("status", "phase").as_string() == "Pending") run_pod(api::name_of(pod));
+    // one that runs may be the end of another
+    const Doc now = get("pods", api::name_of(pod));
+    if (now.get("status", "phase").as_string() == "Pending") run_pod(api::name_of(pod));
   }
 }
 

@@ -87,8 +87,7 @@ class Deployments : public Controller {
   api::ApiResult<void> move(const Doc& deployment, std::vector<Doc>& all) {
     if (deployment.get("spec", "paused").as_bool()) {
       JOGAK_TRY_VOID(say_paused(deployment, true));
-      Doc* current = find_current(deployment, all);
-      return current == nullptr ? api::ApiResult<void>() : follow_scale(deployment, all);
+      return follow_scale(deployment, all);  // of what there is; the template waits
     }
     JOGAK_TRY_VOID(say_paused(deployment, false));
     const bool is_recreate = deployment.get("spec", "strategy", "type").as_string() == "Recreate";
@@ -265,7 +264,8 @@ class Deployments : public Controller {
     }
     Doc* current = find_current(deployment, all);
     if (active.size() <= 1) {
-      Doc* only = active.empty() ? current : active.front();
+      Doc* latest = current != nullptr || all.empty() ? current : &all.back();
+      Doc* only = active.empty() ? latest : active.front();
       return only == nullptr ? api::ApiResult<void>() : scale(deployment, *only, wanted);
     }
     const bool is_done = current != nullptr && replicas_of(*current) == wanted &&

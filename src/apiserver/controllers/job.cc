@@ -271,9 +271,9 @@ class Jobs : public Controller {
     std::ranges::sort(
         active, [](const PodViewPtr& a, const PodViewPtr& b) { return goes_first(*a, *b, {}); });
     for (std::int64_t i = 0; i < surplus; ++i) {
-      if (!control_.remove(key, job, *active[static_cast<std::size_t>(i)]).has_value()) {
-        return Outcome::Retry;
-      }
+      const PodView& pod = *active[static_cast<std::size_t>(i)];
+      if (!drop_tracking(pod)) return Outcome::Retry;  // it is not to be counted as a failure
+      if (!control_.remove(key, job, pod).has_value()) return Outcome::Retry;
     }
     return Outcome::Done;
   }

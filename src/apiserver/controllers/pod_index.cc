@@ -61,11 +61,14 @@ PodView view_of(const Doc& pod) {
   view.deletion_end = time_of(metadata["deletionTimestamp"]);
   view.has_finalizers = !metadata["finalizers"].empty();
   view.created = time_of(metadata["creationTimestamp"]);
-  view.ended = view.created;
   for (const Doc& status : pod.get("status", "containerStatuses").items()) {
     view.restarts += status["restartCount"].as_int();
     view.ended = std::max(view.ended, time_of(status.get("state", "terminated", "finishedAt")));
   }
+  if (view.ended == 0 && ready["status"].as_string() == "False") {
+    view.ended = time_of(ready["lastTransitionTime"]);
+  }
+  if (view.ended == 0) view.ended = view.is_deleting ? view.deletion_end : view.created;
   view.deletion_cost = number_of<std::int64_t>(
       metadata["annotations"]["controller.kubernetes.io/pod-deletion-cost"].as_string());
   return view;

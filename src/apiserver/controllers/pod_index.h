@@ -33,7 +33,7 @@ struct PodView {
   TimeUs deletion_end = 0;  // deletionTimestamp
   bool has_finalizers = false;
   TimeUs created = 0;
-  TimeUs ended = 0;                // when the last of its containers ended, else when it was made
+  TimeUs ended = 0;                // its last container, else when it became unready, else made
   std::int64_t restarts = 0;       // of its containers together
   std::int64_t deletion_cost = 0;  // controller.kubernetes.io/pod-deletion-cost
 

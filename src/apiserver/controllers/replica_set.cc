@@ -129,6 +129,9 @@ class ReplicaSets : public Controller {
 
   void set_failure(Doc& set, const std::string& failure) {
     if (!failure.empty()) {
+      // The message names the pod that could not be made, another each time: were it renewed, every
+      // look would cause the next.
+      if (api::condition_of(set, "ReplicaFailure")["reason"].as_string() == "FailedCreate") return;
       api::set_condition(set, "ReplicaFailure", "True", "FailedCreate", failure, api_->now());
       return;
     }
