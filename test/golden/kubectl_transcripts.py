@@ -15,15 +15,20 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(HERE, "kube-apiserver-1.36")
 sys.path[:0] = [GOLDEN, os.path.join(os.path.dirname(HERE), "e2e")]
-import jogak_up  # noqa: E402
+import playground  # noqa: E402
 import replay  # noqa: E402
 
+ROOT = os.path.dirname(os.path.dirname(HERE))
+TOKEN = "token-of-the-test"
+# What the server starts with, as the transcripts bring their own nodes: what is there anyway.
+NOTHING = "apiVersion: v1\nkind: Namespace\nmetadata: {name: default}\n"
 COMMAND_S = 60
 REPEAT_S = 30
 MEANWHILE_S = 0.8
@@ -87,15 +92,15 @@ def form_of(args, text):
 
 
 class Transcript:
-    def __init__(self, path, kubectl, server):
+    def __init__(self, path, kubectl, url, folder):
         with open(path, encoding="utf-8") as file:
             self.header, *self.commands = [json.loads(line) for line in file]
-        self.kubectl, self.server = kubectl, server
+        self.kubectl, self.server = kubectl, url.split("//")[1]
         self.name = os.path.basename(path).removesuffix(".jsonl")
         self.bindings = replay.Bindings(True, True)
-        self.home = os.path.join(server.folder, "home")
-        self.work = os.path.join(server.folder, "files")
-        self.temporary = os.path.join(server.folder, "tmp")
+        self.home = os.path.join(folder, "home")
+        self.work = os.path.join(folder, "files")
+        self.temporary = os.path.join(folder, "tmp")
         for folder in (self.home, self.work, self.temporary):
             os.mkdir(folder)
         for name, text in self.header["files"].items():
@@ -103,7 +108,7 @@ class Transcript:
                 file.write(text)
         config = os.path.join(self.home, "config")
         with open(config, "w", encoding="utf-8") as file:
-            file.write(KUBECONFIG.format(url=server.url, token=server.token,
+            file.write(KUBECONFIG.format(url=url, token=TOKEN,
                                          namespace=self.header["namespace"]))
         self.environment = {"HOME": self.home, "KUBECONFIG": config, "TERM": "dumb", "TZ": "UTC",
                             "PATH": os.environ["PATH"], "TMPDIR": self.temporary}
@@ -118,7 +123,7 @@ class Transcript:
     def plain(self, output):
         text = output.decode("utf-8", "replace")
         for path, name in ((self.temporary, "<tmp>"), (self.work, "."),
-                           (self.server.url.split("//")[1], "<server>")):
+                           (self.server, "<server>")):
             text = text.replace(path, name)
         return KLOG.sub("", text)
 
@@ -191,10 +196,23 @@ def play(path, kubectl):
 
 
 def play_once(path, kubectl):
-    options = ("--no-kubelets", "--no-scheduler")
-    with jogak_up.JogakUp(*options, objects=jogak_up.NOTHING) as server:
-        transcript = Transcript(path, kubectl, server)
-        return len(transcript.commands), transcript.play()
+    with tempfile.TemporaryDirectory(prefix="jogak-transcript-") as folder:
+        start = os.path.join(folder, "objects.yaml")
+        with open(start, "w", encoding="utf-8") as file:
+            file.write(NOTHING)
+        with playground.Playground("--no-kubelets", "--no-scheduler", "--token", TOKEN,
+                                   "--cluster", start) as kubeconfig:
+            with open(kubeconfig, encoding="utf-8") as file:
+                url = re.search(r"server: *\"?(https://[^\s\"]+)", file.read()).group(1)
+            transcript = Transcript(path, kubectl, url, folder)
+            return len(transcript.commands), transcript.play()
+
+
+def kubectl_of(*options):
+    """The path of a kubectl, from tools/kubectl.sh; None, with its words on stderr, without one."""
+    found = subprocess.run([os.path.join(ROOT, "tools", "kubectl.sh"), *options],
+                           stdout=subprocess.PIPE, check=False)
+    return found.stdout.decode().strip() if found.returncode == 0 else None
 
 
 def selected(version, names):
@@ -214,7 +232,7 @@ def main():
     for version in options.version or ["1.36", "1.32"]:
         # 1.36 is fetched when it is missing; the older one is a second opinion
         rest = [] if version == "1.36" else ["--no-download"]
-        kubectl = jogak_up.kubectl("--exact", version, *rest)
+        kubectl = kubectl_of("--exact", version, *rest)
         paths = selected(version, options.names)
         if kubectl is None:
             skipped.append(f"skipped: {len(paths)} transcripts of kubectl {version}, none is here")
