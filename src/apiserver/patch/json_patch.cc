@@ -164,9 +164,18 @@ bool Document::test(std::string_view path, const Doc& value) {
 }
 
 bool Document::move(std::string_view from, std::string_view path) {
-  const Doc* found = read(find(from));
-  if (found == nullptr) return false;
-  Doc value = *found;
+  const Target target = find(from);
+  if (target.container == nullptr) return false;
+  Doc value;  // moved out, not copied: ten thousand moves of something large must not hurt
+  if (target.container->is_object()) {
+    Doc* member = target.container->find(target.key);
+    if (member == nullptr) return false;
+    value = std::move(*member);
+  } else {
+    const auto index = find_index(*target.container, target.key, false);
+    if (!index) return false;
+    value = std::move(target.container->items()[*index]);
+  }
   return remove(from) && add(path, std::move(value));
 }
 
