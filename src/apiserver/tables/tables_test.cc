@@ -428,9 +428,9 @@ TEST(RbacTable, ShowsSubjectsByKind) {
 
 TEST(NetworkTable, ShowsIngresses) {
   EXPECT_EQ(printed("networking.k8s.io", "Ingress",
-                    "{spec: {ingressClassName: n, rules: [{host: a}, {host: b}], tls: [{}]}, "
+                    "{spec: {ingressClassName: nginx, rules: [{host: a}, {host: b}], tls: [{}]}, "
                     "status: {loadBalancer: {ingress: [{ip: 10.0.0.2}, {hostname: h}]}}}"),
-            "x|n|a,b|10.0.0.2,h|80, 443|3m20s");
+            "x|nginx|a,b|10.0.0.2,h|80, 443|3m20s");
   EXPECT_EQ(printed("networking.k8s.io", "Ingress", "{spec: {rules: [{}]}}"),
             "x|<none>|*||80|3m20s");
   EXPECT_EQ(printed("networking.k8s.io", "Ingress",
@@ -439,20 +439,22 @@ TEST(NetworkTable, ShowsIngresses) {
 }
 
 TEST(NetworkTable, ShowsTheRest) {
-  EXPECT_EQ(printed("networking.k8s.io", "IngressClass",
-                    "{metadata: {annotations: {ingressclass.kubernetes.io/is-default-class: "
-                    "'true'}}, spec: {controller: c, parameters: {apiGroup: g, kind: K, name: p}}}"),
-            "x (default)|c|K.g/p|3m20s");
-  EXPECT_EQ(printed("networking.k8s.io", "NetworkPolicy",
-                    "{spec: {podSelector: {matchLabels: {a: b}}}}"),
-            "x|a=b|3m20s");
+  EXPECT_EQ(
+      printed("networking.k8s.io", "IngressClass",
+              "{metadata: {annotations: {ingressclass.kubernetes.io/is-default-class: "
+              "'true'}}, spec: {controller: c, parameters: {apiGroup: g, kind: K, name: p}}}"),
+      "x (default)|c|K.g/p|3m20s");
+  EXPECT_EQ(
+      printed("networking.k8s.io", "NetworkPolicy", "{spec: {podSelector: {matchLabels: {a: b}}}}"),
+      "x|a=b|3m20s");
   EXPECT_EQ(printed("networking.k8s.io", "NetworkPolicy", "{spec: {podSelector: {}}}"),
             "x|<none>|3m20s");
-  EXPECT_EQ(printed("networking.k8s.io", "ServiceCIDR", "{spec: {cidrs: [10.0.0.0/24, fd00::/64]}}"),
-            "x|10.0.0.0/24,fd00::/64|3m20s");
+  EXPECT_EQ(
+      printed("networking.k8s.io", "ServiceCIDR", "{spec: {cidrs: [10.0.0.0/24, fd00::/64]}}"),
+      "x|10.0.0.0/24,fd00::/64|3m20s");
   EXPECT_EQ(printed("networking.k8s.io", "IPAddress",
-                    "{spec: {parentRef: {resource: services, namespace: n, name: s}}}"),
-            "x|services/n/s");
+                    "{spec: {parentRef: {resource: services, namespace: ns, name: s}}}"),
+            "x|services/ns/s");
 }
 
 TEST(PolicyTable, ShowsAdmission) {
