@@ -21,11 +21,13 @@ def pod_runs(kubectl, _):
     check("running" in pod["status"]["containerStatuses"][0]["state"], "its container runs")
     contains(kubectl("get", "pod", "small", "-o", "wide"), "1/1", "Running",
              pod["status"]["podIP"], pod["spec"]["nodeName"])
-    contains(kubectl("describe", "pod", "small"), "Scheduled", "Successfully assigned")
+    contains(kubectl("describe", "pod", "small"), "Scheduled", "Successfully assigned",
+             "Pulled", "Started")
     contains(kubectl("logs", "small"), "simulated")
     equal(kubectl.names("pods", "--field-selector", "status.phase=Running"), ["small"],
           "field selector")
     kubectl("delete", "pod", "small")
+    contains(kubectl("get", "events", "--field-selector=involvedObject.name=small"), "Killing")
     kubectl.refused("get", "pod", "small", saying="NotFound")
 
 
@@ -42,6 +44,18 @@ def pod_ends_with_grace(kubectl, _):
     kubectl("delete", "pod", "stubborn", "--grace-period=1")
     kubectl("delete", "pod", "forced", "--force", "--grace-period=0")
     equal(kubectl.names("pods"), [], "pods")
+
+
+@case(needs="simulated")
+def pod_for_a_moment(kubectl, _):
+    """run -i --rm of a short command ends; a failing one is started again, with waits between"""
+    kubectl("run", "hello", "--image=example/p", "--rm", "-i", "--restart=Never", "--", "echo",
+            "hi")
+    equal(kubectl.names("pods"), [], "pods after --rm")
+    kubectl("run", "loop", "--image=example/p", "--", "sh", "-c", "exit 1")
+    eventually("CrashLoopBackOff", lambda: "CrashLoopBackOff" in kubectl("get", "pod", "loop"))
+    eventually("an event", lambda: "Back-off restarting failed container" in kubectl(
+        "events", "--for", "pod/loop"))
 
 
 @case(needs="simulated")

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "apiserver/kubelet/kubelets.h"
+#include "apiserver/kubelet/pod_events.h"
 #include "apiserver/object/meta.h"
 
 namespace jogak::kubelet {
@@ -125,6 +126,7 @@ void Kubelets::start_running(NodeState& node, PodRun& run) {
   run.facts.started = api_->now();
   const TimeUs until_ready = readiness_delay(*pod) + options_.ready_delay;
   run.facts.is_ready = until_ready == 0;
+  tell_started(*api_, *pod, node.name);
   write_status(node, run);
   if (!run.facts.is_ready) {
     later(node, run, api_->now() + until_ready, &Kubelets::become_ready);
@@ -157,16 +159,21 @@ void Kubelets::end_run(NodeState& node, PodRun& run) {
   run.facts.has_run = true;
   run.facts.stage = Stage::Waiting;
   write_status(node, run);
+  tell_backoff(*api_, *pod, node.name);
   const TimeUs backoff = std::min(kLongestBackoff, kFirstBackoff << std::min(runs_before, 8));
   later(node, run, api_->now() + backoff, &Kubelets::start_running);
 }
 
 void Kubelets::begin_stop(NodeState& node, PodRun& run, TimeUs deletion_end) {
+  const bool is_first = !run.is_stopping;
   run.is_stopping = true;
   run.deletion_end = deletion_end;
   const bool is_running = run.facts.stage == Stage::Running || run.facts.stage == Stage::Waiting;
   TimeUs end = api_->now();
   if (is_running) {
+    if (const auto pod = api_->get("pods", run.ns, run.name); pod.has_value() && is_first) {
+      tell_killing(*api_, *pod, node.name);
+    }
     end = run.plan.ignores_term ? deletion_end
                                 : std::min(deletion_end, api_->now() + options_.stop_delay);
   }

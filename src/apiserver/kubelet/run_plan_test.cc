@@ -75,6 +75,13 @@ TEST(PlanOf, EndsWithTheCodeOfItsCommand) {
   EXPECT_EQ(yes.exit_code, 0);
 }
 
+TEST(PlanOf, ShortProgramsEndAtOnce) {
+  EXPECT_EQ(plan_of(pod_with({"echo", "hi"}), kDefaults).run_time, 0);
+  EXPECT_EQ(plan_of(pod_with({"/usr/bin/nvidia-smi"}), kDefaults).run_time, 0);
+  EXPECT_FALSE(plan_of(pod_with({"server", "--echo"}), kDefaults).run_time.has_value());
+  EXPECT_FALSE(plan_of(pod_with({"server", "echo"}), kDefaults).run_time.has_value());
+}
+
 TEST(PlanOf, AnnotationsGoBeforeCommands) {
   EXPECT_EQ(plan_of(annotated(kRunSeconds, "4", {"sleep", "30"}), kDefaults).run_time,
             4 * kSecondInUs);
