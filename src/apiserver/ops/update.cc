@@ -5,6 +5,7 @@
 // object.
 #include "apiserver/object/meta.h"
 #include "apiserver/ops/ops_impl.h"
+#include "apiserver/patch/managed_fields.h"
 
 namespace jogak::api {
 
@@ -154,6 +155,7 @@ ApiResult<Ops::Updated> Ops::replace(WriteRequest& request, const Change& change
     if (!request.is_dry_run) impl.erase(resource, old);  // watchers see the last stored state
     return Updated{.object = std::move(object), .is_created = false};
   }
+  patch::keep_times_if_same(old, object);
   if (same_object(object, old)) return Updated{.object = old, .is_created = false};
   return Updated{.object = impl.write(request, std::move(object)), .is_created = false};
 }
