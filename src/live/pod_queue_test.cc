@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Who is tried first, who waits and until when, and what a changed or removed pod does to that.
 #include "live/pod_queue.h"
 
 #include <string>

@@ -41,7 +41,8 @@ class RandomLife {
     for (int step = 0; step < kSteps; ++step) {
       act();
       if (number(3) > 0) loop_.run_for(static_cast<TimeUs>(rng_.below(3 * kSecondInUs)));
-      if (std::string wrong = recount(); !wrong.empty()) return fmt::format("step {}: {}", step, wrong);
+      if (std::string wrong = recount(); !wrong.empty())
+        return fmt::format("step {}: {}", step, wrong);
     }
     cluster_.bind_errors.clear();
     cluster_.preempt_errors.clear();
@@ -175,7 +176,8 @@ class RandomLife {
     return pod.get("status", "phase").as_string() == "Succeeded";
   }
 
-  // Free cpus of a node if all pods of a priority of at most `below` went; negative: too much given.
+  // Free cpus of a node if all pods of a priority of at most `below` went; negative: too much
+  // given.
   std::int64_t room_on(const std::string& node, std::int64_t below) {
     const Doc* object = cluster_.find("nodes", "", node);
     if (object == nullptr) return 0;
@@ -225,8 +227,8 @@ class RandomLife {
       if (pod.get("spec", "schedulerName").as_string() == "other") continue;
       for (const auto& [node_key, node] : cluster_.all("nodes")) {
         const std::string name = name_of(node);
-        for (const std::int64_t below : {std::int64_t{INT64_MIN},
-                                         pod.get("spec", "priority").as_int() - 1}) {
+        for (const std::int64_t below :
+             {std::int64_t{INT64_MIN}, pod.get("spec", "priority").as_int() - 1}) {
           if (room_on(name, below) >= cpu_of(pod) && pods_on(name, below) < 6) {
             return fmt::format("pod {} waits although {} has room{}; it heard: {}", key, name,
                                below == INT64_MIN ? "" : " or may make it",

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The driver against a scripted cluster: what it binds, refuses and preempts, and that late and refused
+// answers leave nothing behind.
 #include "live/scheduler_driver.h"
 
 #include <memory>
@@ -95,8 +98,10 @@ TEST_F(Driver, RefusesOnceWithTheReason) {
   EXPECT_EQ(cluster_.notes[0].type, "Warning");
   EXPECT_EQ(cluster_.notes[0].reason, "FailedScheduling");
   // What changes and does not help is tried, but not told again.
-  cluster_.put("namespaces", Doc::object().set("apiVersion", "v1").set("kind", "Namespace").set(
-                                 "metadata", Doc::object().set("name", "x")));
+  cluster_.put("namespaces", Doc::object()
+                                 .set("apiVersion", "v1")
+                                 .set("kind", "Namespace")
+                                 .set("metadata", Doc::object().set("name", "x")));
   wait(60 * kSecondInUs);
   EXPECT_EQ(cluster_.refused.size(), 1U);
   EXPECT_EQ(cluster_.notes.size(), 1U);

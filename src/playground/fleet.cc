@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Nodes are made from a table of a few models; a cluster file is the simulator's, or manifests.
 #include "playground/fleet.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Bytes are kept as they come; the lines of a watch are taken apart when a test asks.
 #include "test/playground/http_probe.h"
 
 #include <utility>

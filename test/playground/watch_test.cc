@@ -116,12 +116,12 @@ TEST_F(Watch, ADeletionCarriesTheLastStateAtItsOwnVersion) {
 
 TEST_F(Watch, SelectorsTurnChangesIntoComingAndGoing) {
   const auto stream = watch("labelSelector=color%3Dred&resourceVersion=" + revision());
-  create("a");             // not red
-  paint("a", "red");       // comes in
-  paint("a", "red");       // no change at all
+  create("a");        // not red
+  paint("a", "red");  // comes in
+  paint("a", "red");  // no change at all
   create("b", "red");
-  paint("b", "blue");      // leaves, still there
-  remove("b");             // nobody sees
+  paint("b", "blue");  // leaves, still there
+  remove("b");         // nobody sees
   remove("a");
   EXPECT_THAT(stream->events(), ElementsAre("ADDED a", "ADDED b", "DELETED b", "DELETED a"));
   const Doc left = stream->event_docs()[2]["object"];
@@ -130,8 +130,8 @@ TEST_F(Watch, SelectorsTurnChangesIntoComingAndGoing) {
 
 TEST_F(Watch, OneObjectByFieldSelectorOrOldPath) {
   const auto by_field = watch("fieldSelector=metadata.name%3Da&resourceVersion=" + revision());
-  const auto by_path = client_->get(fmt::format(
-      "/api/v1/watch/namespaces/default/configmaps/a?resourceVersion={}", revision()));
+  const auto by_path = client_->get(
+      fmt::format("/api/v1/watch/namespaces/default/configmaps/a?resourceVersion={}", revision()));
   create("a");
   create("b");
   EXPECT_THAT(by_field->events(), ElementsAre("ADDED a"));
@@ -149,8 +149,8 @@ TEST_F(Watch, OtherNamespacesAreNotSeen) {
 
 TEST_F(Watch, InitialEventsEndWithABookmark) {
   create("a");
-  const auto stream = watch(
-      "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
+  const auto stream =
+      watch("sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true");
   create("b");
   EXPECT_THAT(stream->events(), ElementsAre("ADDED a", "BOOKMARK", "ADDED b"));
   const Doc bookmark = stream->event_docs()[1]["object"];
@@ -251,8 +251,8 @@ TEST_F(Watch, APeerThatTakesNothingIsDropped) {
 
 TEST_F(Watch, AsTables) {
   create("a");
-  const auto stream = client_->get_as(
-      std::string(kMaps) + "?watch=true", "application/json;as=Table;v=v1;g=meta.k8s.io");
+  const auto stream = client_->get_as(std::string(kMaps) + "?watch=true",
+                                      "application/json;as=Table;v=v1;g=meta.k8s.io");
   create("b");
   const auto events = stream->event_docs();
   ASSERT_EQ(events.size(), 2U);
@@ -307,8 +307,8 @@ TEST_F(Watch, ListThenWatchMirrorsTheServer) {
       mirror[api::name_of(item)] = item.get("metadata", "resourceVersion").as_string();
     }
     for (int i = 0; i < 5; ++i) act();  // between the two
-    const auto stream = watch(
-        selector + "resourceVersion=" + list.get("metadata", "resourceVersion").as_string());
+    const auto stream =
+        watch(selector + "resourceVersion=" + list.get("metadata", "resourceVersion").as_string());
     for (int i = 0; i < 40; ++i) act();
     std::uint64_t last = 0;
     for (const Doc& event : stream->event_docs()) {
@@ -352,14 +352,16 @@ TEST_F(List, PagesShowOneMomentWhateverIsWrittenBetween) {
   remove("c");
   create("bb");
   paint("d", "red");
-  page = client_->get(fmt::format("{}?limit=2&continue={}", kMaps,
-                                  page.get("metadata", "continue").as_string()))
+  page = client_
+             ->get(fmt::format("{}?limit=2&continue={}", kMaps,
+                               page.get("metadata", "continue").as_string()))
              ->json();
   EXPECT_THAT(names_of(page), ElementsAre("c", "d"));
   EXPECT_FALSE(page["items"].items()[1]["metadata"].has("labels"));
   EXPECT_EQ(page.get("metadata", "resourceVersion").as_string(), then);
-  page = client_->get(fmt::format("{}?limit=2&continue={}", kMaps,
-                                  page.get("metadata", "continue").as_string()))
+  page = client_
+             ->get(fmt::format("{}?limit=2&continue={}", kMaps,
+                               page.get("metadata", "continue").as_string()))
              ->json();
   EXPECT_THAT(names_of(page), ElementsAre("e"));
   EXPECT_FALSE(page["metadata"].has("continue"));
@@ -371,8 +373,8 @@ TEST_F(List, AnOldTokenIsGoneAndOffersTheRest) {
   create("d");
   loop_.run_for(300 * kSecondInUs);
   create("e");
-  const auto gone = client_->get(fmt::format("{}?limit=1&continue={}", kMaps,
-                                             page.get("metadata", "continue").as_string()));
+  const auto gone = client_->get(
+      fmt::format("{}?limit=1&continue={}", kMaps, page.get("metadata", "continue").as_string()));
   EXPECT_EQ(gone->status, 410);
   EXPECT_EQ(gone->json()["reason"].as_string(), "Expired");
   const std::string next = gone->json().get("metadata", "continue").as_string();
@@ -397,8 +399,7 @@ TEST_F(List, BrokenTokensAreRefused) {
 TEST_F(List, SelectedPagesDoNotSayHowManyAreLeft) {
   for (const char* name : {"a", "b", "c"}) create(name, "red");
   create("aa", "blue");
-  const Doc page =
-      client_->get(fmt::format("{}?limit=2&labelSelector=color%3Dred", kMaps))->json();
+  const Doc page = client_->get(fmt::format("{}?limit=2&labelSelector=color%3Dred", kMaps))->json();
   EXPECT_THAT(names_of(page), ElementsAre("a", "b"));
   EXPECT_FALSE(page["metadata"].has("remainingItemCount"));
   EXPECT_TRUE(page["metadata"].has("continue"));
@@ -447,8 +448,7 @@ TEST_F(List, LongListsComeInPiecesAsThePeerTakesThem) {
 
 TEST_F(List, AsTableAndMetadataAndYaml) {
   create("a", "red");
-  const Doc table =
-      client_->get_as(kMaps, "application/json;as=Table;v=v1;g=meta.k8s.io")->json();
+  const Doc table = client_->get_as(kMaps, "application/json;as=Table;v=v1;g=meta.k8s.io")->json();
   EXPECT_EQ(table["kind"].as_string(), "Table");
   EXPECT_EQ(table["rows"].size(), 1U);
   const Doc partial =
@@ -492,10 +492,11 @@ TEST_F(Access, WhoAmISaysWhomATokenStandsFor) {
   const auto mine = ask({});
   EXPECT_EQ(mine->status, 201);
   EXPECT_EQ(mine->json().get("status", "userInfo", "username").as_string(), "admin");
-  const Doc other =
-      ask({{"Impersonate-User", "jane"}, {"Impersonate-Group", "dev"}, {"impersonate-group", "ops"}})
-          ->json()
-          .get("status", "userInfo");
+  const Doc other = ask({{"Impersonate-User", "jane"},
+                         {"Impersonate-Group", "dev"},
+                         {"impersonate-group", "ops"}})
+                        ->json()
+                        .get("status", "userInfo");
   EXPECT_EQ(other["username"].as_string(), "jane");
   EXPECT_EQ(other["groups"], Doc::strings({"dev", "ops", "system:authenticated"}));
   EXPECT_GE(ask({{"Impersonate-Group", "dev"}})->status, 400);  // of whom?

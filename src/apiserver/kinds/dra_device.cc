@@ -99,7 +99,7 @@ void validate_range(const Doc& chosen, const Doc& capacity, const Doc& range, co
   }
   const Amount most = quantity_of(capacity);
   const Amount min = quantity_of(range["min"]);
-  const std::string most_text = capacity.as_string();
+  const std::string& most_text = capacity.as_string();
   if (min > most) {
     errors.invalid(at.child("min"), range["min"],
                    "min is larger than capacity value: " + most_text);

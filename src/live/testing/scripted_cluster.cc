@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Objects in a map; changes reach the follower in a later turn of the loop, as over a network.
 #include "live/testing/scripted_cluster.h"
 
 #include <utility>
@@ -41,13 +43,14 @@ std::shared_ptr<void> ScriptedCluster::follow(std::string_view resource, Followe
 // Followers are told in later turns, as of an API server.
 void ScriptedCluster::emit(std::string_view resource, const Doc& object, bool is_deleted) {
   for (const std::weak_ptr<Follower>& weak : followers_[std::string(resource)]) {
-    loop_.after(change_delay, [weak, is_deleted, ns = object.get("metadata", "namespace").as_string(),
-                               name = object.get("metadata", "name").as_string(),
-                               json = object.json(JsonWriter::Style::Compact)] {
-      if (const auto follower = weak.lock()) {
-        (*follower)({.is_deleted = is_deleted, .ns = ns, .name = name, .json = json});
-      }
-    });
+    loop_.after(change_delay,
+                [weak, is_deleted, ns = object.get("metadata", "namespace").as_string(),
+                 name = object.get("metadata", "name").as_string(),
+                 json = object.json(JsonWriter::Style::Compact)] {
+                  if (const auto follower = weak.lock()) {
+                    (*follower)({.is_deleted = is_deleted, .ns = ns, .name = name, .json = json});
+                  }
+                });
   }
 }
 
@@ -122,10 +125,9 @@ void ScriptedCluster::bind(const Binding& binding, Done done) {
 }
 
 void ScriptedCluster::refuse(const Refusal& refusal, Done done) {
-  refused.push_back(fmt::format("{}: {}{}", refusal.pod.name, refusal.message,
-                                refusal.nominated_node == nullptr
-                                    ? ""
-                                    : " -> " + *refusal.nominated_node));
+  refused.push_back(
+      fmt::format("{}: {}{}", refusal.pod.name, refusal.message,
+                  refusal.nominated_node == nullptr ? "" : " -> " + *refusal.nominated_node));
   const auto found = pod_of(refusal.pod);
   if (!found.has_value()) return answer(std::move(done), std::unexpected(found.error()));
   Doc& status = (*found)->at("status");

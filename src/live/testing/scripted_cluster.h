@@ -40,17 +40,17 @@ class ScriptedCluster : public ClusterApi {
   }
   std::string node_of(std::string_view pod);  // of namespace ns
 
-  TimeUs answer_delay = 0;     // 0: writes are answered before the call returns
-  TimeUs change_delay = 0;     // from a write to the change that followers see
+  TimeUs answer_delay = 0;         // 0: writes are answered before the call returns
+  TimeUs change_delay = 0;         // from a write to the change that followers see
   TimeUs stop_time = kSecondInUs;  // from a preemption to the end of the victim
   // Errors of the next calls of bind() and preempt(); nullopt lets one through.
   std::deque<std::optional<Errc>> bind_errors, preempt_errors;
   // Called before a bind() is carried out.
   std::function<void(const Binding&)> on_bind;
 
-  std::vector<Binding> bindings;     // asked for
-  std::vector<std::string> bound;    // names of pods whose binding was accepted
-  std::vector<std::string> refused;  // name: message [-> nominated node]
+  std::vector<Binding> bindings;              // asked for
+  std::vector<std::string> bound;             // names of pods whose binding was accepted
+  std::vector<std::string> refused;           // name: message [-> nominated node]
   std::vector<std::string> preempted;         // names, asked for
   std::vector<std::string> accepted_victims;  // uids
   std::vector<PodNote> notes;
