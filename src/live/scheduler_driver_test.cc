@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The driver against a scripted cluster: what it binds, refuses and preempts, and that late and refused
-// answers leave nothing behind.
+// The driver against a scripted cluster: what it binds, refuses and preempts, and that late and
+// refused answers leave nothing behind.
 #include "live/scheduler_driver.h"
 
 #include <memory>

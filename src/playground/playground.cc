@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts start in the order of their dependence and stop in reverse. Objects of a file are loaded
-// owners first, since they get new uids.
+// The parts start in the order of their dependence and stop in reverse. Objects of a file are
+// loaded owners first, since they get new uids.
 #include "playground/playground.h"
 
 #include <algorithm>
