@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What a test asks of the cluster, as calls of its API; what a kubelet would do, as status patches.
 #include "test/cluster/cluster.h"
 
 #include <algorithm>

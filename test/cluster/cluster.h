@@ -50,8 +50,8 @@ class Cluster {
   std::vector<Doc> live_pods() const;
 
   // What kubelets would do.
-  void run_pod(std::string_view name);   // Running and Ready
-  void run_all_pods();                   // those that are Pending
+  void run_pod(std::string_view name);  // Running and Ready
+  void run_all_pods();                  // those that are Pending
   void end_pod(std::string_view name, std::string_view phase);
   void bind_pod(std::string_view name, std::string_view node);
   // The last step of a deletion with grace.

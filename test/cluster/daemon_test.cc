@@ -21,8 +21,8 @@ std::string daemon_set(std::string_view more = "", std::string_view in_template 
 }
 
 std::string node_of(const Doc& pod) {
-  const Doc& required = pod.get("spec", "affinity", "nodeAffinity",
-                                "requiredDuringSchedulingIgnoredDuringExecution");
+  const Doc& required =
+      pod.get("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution");
   return required["nodeSelectorTerms"]
       .items()[0]["matchFields"]
       .items()[0]["values"]
@@ -35,8 +35,8 @@ std::map<std::string, std::string> images(const Cluster& cluster) {
   std::map<std::string, std::string> images;
   for (const Doc& pod : cluster.live_pods()) {
     std::string& text = images[node_of(pod)];
-    text += (text.empty() ? "" : " ") +
-            pod.get("spec", "containers").items()[0]["image"].as_string();
+    text +=
+        (text.empty() ? "" : " ") + pod.get("spec", "containers").items()[0]["image"].as_string();
   }
   return images;
 }
@@ -176,7 +176,7 @@ TEST(DaemonSet, AFailingDaemonIsReplacedEverMoreSlowly) {
     }
     cluster.pass(kSecondInUs);
   }
-  EXPECT_GE(replaced, 5);   // after 0, 1, 2, 4, ... seconds
+  EXPECT_GE(replaced, 5);  // after 0, 1, 2, 4, ... seconds
   EXPECT_LE(replaced, 10);
 }
 

@@ -146,7 +146,8 @@ TEST(Job, AFailedIndexIsTriedAgain) {
   cluster.end_pod(api::name_of(pod), "Failed");
   cluster.pass(15 * kSecondInUs);
   std::multiset<std::string> indexes;
-  for (const Doc& one : unfinished(cluster)) indexes.insert(api::meta(one)["labels"][label].as_string());
+  for (const Doc& one : unfinished(cluster))
+    indexes.insert(api::meta(one)["labels"][label].as_string());
   EXPECT_EQ(indexes, (std::multiset<std::string>{"0", "1"}));
 }
 

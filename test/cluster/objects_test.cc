@@ -112,8 +112,7 @@ TEST(Nodes, ALeaseThatStopsMakesANodeUnreachable) {
   }
   EXPECT_EQ(taints(cluster, "alive"), Taints{});
   EXPECT_TRUE(api::condition_is(cluster.get("nodes", "dead"), "Ready", "Unknown"));
-  EXPECT_EQ(taints(cluster, "dead"),
-            (Taints{"unreachable:NoSchedule", "unreachable:NoExecute"}));
+  EXPECT_EQ(taints(cluster, "dead"), (Taints{"unreachable:NoSchedule", "unreachable:NoExecute"}));
 }
 
 TEST(Nodes, PodsOfALostNodeGoAfterTheirPatience) {
@@ -206,7 +205,8 @@ TEST(PodGc, PodsOfAMissingNodeGo) {
 TEST(Events, GoAfterAnHour) {
   Cluster cluster;
   cluster.make("replicasets.apps", R"({"metadata": {"name": "r"}, "spec": {"replicas": 60,
-      "selector": {"matchLabels": {"a": "r"}}, "template": )" + pod_template("r") + "}}");
+      "selector": {"matchLabels": {"a": "r"}}, "template": )" +
+                                       pod_template("r") + "}}");
   EXPECT_EQ(cluster.events_of("r").size(), 60U);
   cluster.pass(3590 * kSecondInUs);
   EXPECT_EQ(cluster.events_of("r").size(), 60U);

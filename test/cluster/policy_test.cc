@@ -13,8 +13,8 @@ constexpr std::string_view kBudgets = "poddisruptionbudgets.policy";
 
 std::string replica_set(std::string_view name, int replicas) {
   return R"({"metadata": {"name": ")" + std::string(name) + R"("}, "spec": {"replicas": )" +
-         std::to_string(replicas) + R"(, "selector": {"matchLabels": {"a": ")" +
-         std::string(name) + R"("}}, "template": )" + pod_template(name) + "}}";
+         std::to_string(replicas) + R"(, "selector": {"matchLabels": {"a": ")" + std::string(name) +
+         R"("}}, "template": )" + pod_template(name) + "}}";
 }
 
 std::string budget(std::string_view rule) {
@@ -104,7 +104,8 @@ TEST(Disruption, EvictionsUseUpTheBudget) {
   const auto pods = cluster.list("pods");
   const std::string first = api::name_of(pods[0]), second = api::name_of(pods[1]);
   ASSERT_TRUE(cluster.api().create("pods", "default", eviction(first), "eviction", first));
-  const auto refused = cluster.api().create("pods", "default", eviction(second), "eviction", second);
+  const auto refused =
+      cluster.api().create("pods", "default", eviction(second), "eviction", second);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code, 429);
   cluster.settle();
@@ -135,9 +136,10 @@ TEST(Disruption, AStaleMarkIsTakenBack) {
   Cluster cluster;
   cluster.make("pods", R"({"metadata": {"name": "p"},
       "spec": {"containers": [{"name": "c", "image": "i:1"}]}})");
-  cluster.patch("pods", "p", R"({"status": {"conditions": [{"type": "DisruptionTarget",
+  cluster.patch("pods", "p",
+                R"({"status": {"conditions": [{"type": "DisruptionTarget",
       "status": "True", "reason": "PreemptionByScheduler", "lastTransitionTime": ")" +
-                                 api::format_time(cluster.loop().now()) + R"("}]}})",
+                    api::format_time(cluster.loop().now()) + R"("}]}})",
                 "status");
   cluster.pass(110 * kSecondInUs);
   EXPECT_TRUE(api::condition_is(cluster.get("pods", "p"), "DisruptionTarget", "True"));
@@ -155,9 +157,7 @@ std::string pod_with_gpus(std::string_view name, int gpus) {
 }
 
 std::string used(const Cluster& cluster, std::string_view name = "q") {
-  return cluster.get("resourcequotas", name)
-      .get("status", "used")
-      .json(JsonWriter::Style::Compact);
+  return cluster.get("resourcequotas", name).get("status", "used").json(JsonWriter::Style::Compact);
 }
 
 TEST(Quota, CountsWhatWasThereBefore) {
@@ -189,15 +189,14 @@ TEST(Quota, FollowsDeletionsAndEnds) {
 
 TEST(Quota, NeverShowsLessThanWasLetIn) {
   Cluster cluster;
-  cluster.make("resourcequotas",
-               R"({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "5"}}})");
+  cluster.make("resourcequotas", R"({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "5"}}})");
   // many in one turn, and some in the turns between: the sum of what was let in is never above 5
   int let_in = 0;
   for (int i = 0; i < 20; ++i) {
-    const bool is_in = cluster.api()
-                           .create("pods", "default",
-                                   json(pod_with_gpus("p" + std::to_string(i), 1)))
-                           .has_value();
+    const bool is_in =
+        cluster.api()
+            .create("pods", "default", json(pod_with_gpus("p" + std::to_string(i), 1)))
+            .has_value();
     let_in += is_in ? 1 : 0;
     for (int step = 0; step < i % 4; ++step) cluster.loop().step();
   }
@@ -219,8 +218,7 @@ TEST(Quota, ScopesCoverSomePodsOnly) {
 
 TEST(Quota, AChangeOfTheLimitsIsCountedAnew) {
   Cluster cluster;
-  cluster.make("resourcequotas",
-               R"({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "5"}}})");
+  cluster.make("resourcequotas", R"({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "5"}}})");
   cluster.make("pods", pod_with_gpus("a", 3));
   cluster.patch("resourcequotas", "q",
                 R"({"spec": {"hard": {"pods": null, "requests.nvidia.com/gpu": "8"}}})");
@@ -243,7 +241,8 @@ TEST(Quota, CustomObjectsCountOnceTheyAreDefined) {
   EXPECT_EQ(used(cluster), R"({"count/rings.example.com":"0"})");
   for (const char* name : {"x", "y"}) {
     cluster.make("rings.example.com", std::string(R"({"apiVersion": "example.com/v1",
-        "kind": "Ring", "metadata": {"name": ")") + name + R"("}})");
+        "kind": "Ring", "metadata": {"name": ")") +
+                                          name + R"("}})");
   }
   EXPECT_EQ(used(cluster), R"({"count/rings.example.com":"2"})");
 }

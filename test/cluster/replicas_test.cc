@@ -103,8 +103,7 @@ TEST(ReplicaSet, DeletionCostDecidesWhoGoes) {
 
 TEST(ReplicaSet, AQuotaShowsAsAFailure) {
   Cluster cluster;
-  cluster.make("resourcequotas",
-               R"({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}})");
+  cluster.make("resourcequotas", R"({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1"}}})");
   cluster.make(kSets, with_replicas("r", 3));
   EXPECT_EQ(cluster.count("pods"), 1U);
   EXPECT_EQ(api::condition_of(cluster.get(kSets, "r"), "ReplicaFailure")["reason"],
@@ -164,9 +163,9 @@ TEST(Deployment, ABrokenUpdateKeepsTheOldPods) {
   set_image(cluster, "i:1");  // back
   finish_rollout(cluster);
   EXPECT_EQ(images(cluster), (Images{{"i:1", 4}}));
-  EXPECT_EQ(api::meta(cluster.get(kDeployments, "d"))["annotations"]
-                     ["deployment.kubernetes.io/revision"],
-            Doc("3"));
+  EXPECT_EQ(
+      api::meta(cluster.get(kDeployments, "d"))["annotations"]["deployment.kubernetes.io/revision"],
+      Doc("3"));
   EXPECT_EQ(reason(cluster, "Progressing"), "NewReplicaSetAvailable");
 }
 

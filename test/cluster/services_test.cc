@@ -28,13 +28,13 @@ void make_pod(Cluster& cluster, const std::string& name, const std::string& ip,
       "spec": {{"nodeName": "n", "containers": [{{"name": "c", "image": "i:1",
       "ports": [{{"name": "http", "containerPort": 8080}}]}}]}}}})",
                                    name));
-  cluster.patch("pods", name,
-                fmt::format(R"({{"status": {{"phase": "Running", "podIP": "{0}",
+  cluster.patch(
+      "pods", name,
+      fmt::format(R"({{"status": {{"phase": "Running", "podIP": "{0}",
       "podIPs": [{{"ip": "{0}"}}], "conditions": [{{"type": "Ready", "status": "{1}",
       "lastTransitionTime": "{2}"}}]}}}})",
-                            ip, is_ready ? "True" : "False",
-                            api::format_time(cluster.loop().now())),
-                "status");
+                  ip, is_ready ? "True" : "False", api::format_time(cluster.loop().now())),
+      "status");
 }
 
 // "ready/unready" addresses of the Endpoints.
@@ -58,7 +58,8 @@ TEST(Endpoints, ReadyPodsAreAddresses) {
   make_pod(cluster, "b", "10.0.1.2", false);
   EXPECT_EQ(addresses(cluster), "10.0.1.1 / 10.0.1.2 ");
   const Doc subset = cluster.get("endpoints", "w")["subsets"].items()[0];
-  EXPECT_EQ(subset["ports"].items()[0], json(R"({"name": "web", "port": 8080, "protocol": "TCP"})"));
+  EXPECT_EQ(subset["ports"].items()[0],
+            json(R"({"name": "web", "port": 8080, "protocol": "TCP"})"));
   ASSERT_EQ(cluster.count(kSlices), 1U);
   const Doc slice = cluster.list(kSlices)[0];
   EXPECT_EQ(slice["endpoints"].items()[0]["zone"], Doc("z"));

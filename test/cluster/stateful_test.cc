@@ -23,8 +23,7 @@ constexpr std::string_view kWithClaims = R"(, "volumeClaimTemplates": [{"metadat
     "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}])";
 
 void set_image(Cluster& cluster, std::string_view image) {
-  cluster.patch(kSets, "s",
-                R"({"spec": {"template": )" + pod_template("s", image) + "}}");
+  cluster.patch(kSets, "s", R"({"spec": {"template": )" + pod_template("s", image) + "}}");
 }
 
 std::string image_of(const Cluster& cluster, std::string_view pod) {
@@ -101,8 +100,7 @@ TEST(StatefulSet, AnUpdateGoesFromTheTop) {
   Cluster cluster;
   cluster.make(kSets, stateful_set(3));
   for (const char* name : {"s-0", "s-1", "s-2"}) cluster.run_pod(name);
-  const std::string before =
-      cluster.get(kSets, "s").get("status", "currentRevision").as_string();
+  const std::string before = cluster.get(kSets, "s").get("status", "currentRevision").as_string();
   set_image(cluster, "i:2");
   EXPECT_EQ(image_of(cluster, "s-2"), "i:2");
   EXPECT_EQ(image_of(cluster, "s-1"), "i:1");  // until s-2 runs

@@ -69,8 +69,8 @@ TEST(VolumeBinder, NoVolumeIsBoundTwice) {
 
 TEST(VolumeBinder, EitherSideMayNameTheOther) {
   Cluster cluster;
-  cluster.make(kVolumes, volume("for-c", "9Gi",
-                                R"(, "claimRef": {"namespace": "default", "name": "c"})"));
+  cluster.make(kVolumes,
+               volume("for-c", "9Gi", R"(, "claimRef": {"namespace": "default", "name": "c"})"));
   cluster.make(kVolumes, volume("v", "3Gi"));
   cluster.make(kVolumes, volume("named", "8Gi"));
   cluster.make(kClaims, claim("other", "1Gi"));
@@ -88,7 +88,8 @@ TEST(VolumeBinder, EitherSideMayNameTheOther) {
 TEST(VolumeBinder, LateBindingWaitsForAPod) {
   Cluster cluster;
   cluster.make("storageclasses.storage.k8s.io", R"({"metadata": {"name": "k"},
-      "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "WaitForFirstConsumer"})");
+      "provisioner": "kubernetes.io/no-provisioner",
+      "volumeBindingMode": "WaitForFirstConsumer"})");
   cluster.make(kVolumes, volume("v", "3Gi"));
   cluster.make(kClaims, claim("c", "1Gi"));
   EXPECT_EQ(phase(cluster, kClaims, "c"), "Pending");

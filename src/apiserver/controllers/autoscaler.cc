@@ -35,17 +35,19 @@ MissingMetric missing_metric(const Doc& metric) {
     const Doc& source = metric[type == "Resource" ? "resource" : "containerResource"];
     const std::string& name = source["name"].as_string();
     const bool is_share = source["target"]["type"].as_string() == "Utilization";
-    what = fmt::format("failed to get {} {}: unable to get metrics for resource {}: unable to fetch "
-                       "metrics from resource metrics API: {} (get pods.metrics.k8s.io)",
-                       name, is_share ? "utilization" : "usage", name, kNoServer);
+    what = fmt::format(
+        "failed to get {} {}: unable to get metrics for resource {}: unable to fetch "
+        "metrics from resource metrics API: {} (get pods.metrics.k8s.io)",
+        name, is_share ? "utilization" : "usage", name, kNoServer);
   } else if (type == "External") {
     const std::string& name = metric.get("external", "metric", "name").as_string();
     what = fmt::format("failed to get {} external metric: unable to get external metric {}: {}",
                        name, name, kNoServer);
   } else {
     const Doc& source = metric[type == "Object" ? "object" : "pods"];
-    what = fmt::format("failed to get metric {}: unable to fetch metrics from custom metrics API: {}",
-                       source.get("metric", "name").as_string(), kNoServer);
+    what =
+        fmt::format("failed to get metric {}: unable to fetch metrics from custom metrics API: {}",
+                    source.get("metric", "name").as_string(), kNoServer);
   }
   return {.reason = fmt::format("FailedGet{}Metric", type),
           .message = "the HPA was unable to compute the replica count: " + what};
@@ -128,8 +130,7 @@ class Autoscaler : public Controller {
     }
     const auto path = replicas_path(*api_, table);
     if (!path.has_value()) {
-      fail_scale(key, scaler, "FailedGetScale",
-                 "the server could not find the requested resource");
+      fail_scale(key, scaler, "FailedGetScale", "the server could not find the requested resource");
       return;
     }
     said_[key].erase("FailedGetScale");
@@ -187,15 +188,13 @@ class Autoscaler : public Controller {
                const std::string& path, std::int64_t current, std::int64_t wanted,
                std::string_view why) {
     const Doc target = scaler.get("spec", "scaleTargetRef");
-    const auto written =
-        api_->patch(table, api::namespace_of(scaler), target["name"].as_string(),
-                    api::PatchType::Merge, patch_at_path(path, wanted));
+    const auto written = api_->patch(table, api::namespace_of(scaler), target["name"].as_string(),
+                                     api::PatchType::Merge, patch_at_path(path, wanted));
     if (!written.has_value()) {
       set(scaler, "AbleToScale", false, "FailedUpdateScale",
           "the HPA controller was unable to update the target scale: " + written.error().message);
       say(key, scaler, "Warning", "FailedRescale",
-          fmt::format("New size: {}; reason: {}; error: {}", wanted, why,
-                      written.error().message));
+          fmt::format("New size: {}; reason: {}; error: {}", wanted, why, written.error().message));
       write_numbers(scaler, current, scaler.get("status", "desiredReplicas").as_int());
       return;
     }

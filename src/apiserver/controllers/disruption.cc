@@ -38,24 +38,25 @@ class Disruption : public Controller {
         pods_(context.pods),
         queue_(api_->loop(), [this](const std::string& key) { return sync(key); }),
         marks_(api_->loop(), [this](const std::string& key) { return clear_mark(key); }) {
-    following_ = api_->follow(kTable, [this](const api::Api::Change& change) { on_budget(change); });
+    following_ =
+        api_->follow(kTable, [this](const api::Api::Change& change) { on_budget(change); });
     following_pods_ = api_->follow("pods", [this](const api::Api::Change& change) {
       if (change.type != store::EventType::Deleted) watch_mark(*change.object);
     });
-    pods_.listen([this, alive = alive_](store::EventType type, const PodViewPtr& pod,
-                                        const PodViewPtr&) {
-      if (*alive) on_pod(type, pod);
-    });
+    pods_.listen(
+        [this, alive = alive_](store::EventType type, const PodViewPtr& pod, const PodViewPtr&) {
+          if (*alive) on_pod(type, pod);
+        });
   }
   ~Disruption() override { *alive_ = false; }
 
  private:
   struct Budget {
-    Doc selector;                                          // as the object has it
+    Doc selector;  // as the object has it
     api::LabelSelector matcher;
-    std::map<std::string, PodViewPtr, std::less<>> pods;   // that it selects, by name
-    std::string said;                                      // the reason of the last event
-    bool is_waiting = false;                               // for the end of a pause
+    std::map<std::string, PodViewPtr, std::less<>> pods;  // that it selects, by name
+    std::string said;                                     // the reason of the last event
+    bool is_waiting = false;                              // for the end of a pause
   };
 
   void on_budget(const api::Api::Change& change) {
@@ -84,8 +85,7 @@ class Disruption : public Controller {
          it != budgets_.end() && it->first.starts_with(prefix); ++it) {
       Budget& budget = it->second;
       const bool was_in = budget.pods.contains(pod->name);
-      const bool is_in =
-          type != store::EventType::Deleted && budget.matcher.matches(pod->labels);
+      const bool is_in = type != store::EventType::Deleted && budget.matcher.matches(pod->labels);
       if (is_in) {
         budget.pods[pod->name] = pod;
       } else {
@@ -179,8 +179,7 @@ class Disruption : public Controller {
       if (!owner.has_value() || api::uid_of(*owner) != pod.owner_uid) continue;
       const Doc& above = api::controller_of(*owner);
       if (table.name == "replicasets.apps" && above["kind"].as_string() == "Deployment") {
-        const auto deployment =
-            api_->get("deployments.apps", pod.ns, above["name"].as_string());
+        const auto deployment = api_->get("deployments.apps", pod.ns, above["name"].as_string());
         if (!deployment.has_value() || api::uid_of(*deployment) != above["uid"].as_string()) {
           return none();
         }
@@ -223,8 +222,7 @@ class Disruption : public Controller {
     std::int64_t healthy = 0;
     for (const auto& [name, pod] : budget.pods) {
       if (pod->is_deleting) continue;
-      const auto marked =
-          api::parse_time(object.get("status", "disruptedPods", name).as_string());
+      const auto marked = api::parse_time(object.get("status", "disruptedPods", name).as_string());
       if (marked.has_value() && *marked + kDeletionTimeout >= now) {
         disrupted.set(name, object.get("status", "disruptedPods", name));
         queue_.add_at(*marked + kDeletionTimeout + kMsInUs, key);

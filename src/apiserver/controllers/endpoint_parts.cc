@@ -35,8 +35,8 @@ std::int64_t port_number(const Doc& service_port, const EndpointPod& pod) {
   const Doc& target = service_port["targetPort"];
   if (!target.is_string()) return target.as_int();
   for (const EndpointPod::Port& port : pod.ports) {
-    const bool is_it = port.name == target.as_string() &&
-                       port.protocol == service_port["protocol"].as_string();
+    const bool is_it =
+        port.name == target.as_string() && port.protocol == service_port["protocol"].as_string();
     if (is_it) return port.number;
   }
   return 0;
@@ -52,11 +52,10 @@ Doc target_ref(const EndpointPod& pod) {
 
 const std::string* address_of_family(const Doc& service, const EndpointPod& pod) {
   const Doc::Items& families = service.get("spec", "ipFamilies").items();
-  const bool wants_v6 = families.empty()
-                            ? is_v6(service.get("spec", "clusterIP").as_string())
-                            : families.front().as_string() == "IPv6";
-  const auto it = std::ranges::find_if(
-      pod.ips, [&](const std::string& ip) { return is_v6(ip) == wants_v6; });
+  const bool wants_v6 = families.empty() ? is_v6(service.get("spec", "clusterIP").as_string())
+                                         : families.front().as_string() == "IPv6";
+  const auto it =
+      std::ranges::find_if(pod.ips, [&](const std::string& ip) { return is_v6(ip) == wants_v6; });
   return it == pod.ips.end() ? nullptr : &*it;
 }
 
@@ -139,7 +138,8 @@ Doc endpoint_subsets(const Doc& service, const std::vector<EndpointPod>& pods, b
   std::vector<std::pair<Doc, std::vector<Served>>> by_port;
   const auto add = [&](Doc port, Served served) {
     auto it = std::ranges::find_if(by_port, [&](const auto& one) { return one.first == port; });
-    if (it == by_port.end()) it = by_port.emplace(by_port.end(), std::move(port), std::vector<Served>());
+    if (it == by_port.end())
+      it = by_port.emplace(by_port.end(), std::move(port), std::vector<Served>());
     it->second.push_back(std::move(served));
   };
   for (const EndpointPod& pod : pods) {
@@ -225,7 +225,8 @@ std::vector<PortGroup> port_groups(const Doc& service, const std::vector<Endpoin
       if (port.has("appProtocol")) shown.set("appProtocol", port["appProtocol"]);
       ports.push(std::move(shown));
     }
-    auto group = std::ranges::find_if(groups, [&](const PortGroup& one) { return one.ports == ports; });
+    auto group =
+        std::ranges::find_if(groups, [&](const PortGroup& one) { return one.ports == ports; });
     if (group == groups.end()) {
       group = groups.insert(groups.end(), {.ports = std::move(ports), .endpoints = Doc::array()});
     }

@@ -27,9 +27,9 @@ struct EndpointPod {
   };
   std::string ns, name, uid, node, hostname, subdomain;
   std::vector<std::string> ips;
-  std::vector<Port> ports;   // those with names
+  std::vector<Port> ports;  // those with names
   bool is_ready = false, is_deleting = false, is_finished = false;
-  TimeUs changed = 0;        // lastTransitionTime of Ready
+  TimeUs changed = 0;  // lastTransitionTime of Ready
 
   friend bool operator==(const EndpointPod&, const EndpointPod&) = default;
 };

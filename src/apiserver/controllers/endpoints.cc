@@ -21,7 +21,7 @@ constexpr std::string_view kManagedBy = "endpointslice.kubernetes.io/managed-by"
 constexpr std::string_view kManager = "endpointslice-controller.k8s.io";
 constexpr std::string_view kOverCapacity = "endpoints.kubernetes.io/over-capacity";
 constexpr std::string_view kZone = "topology.kubernetes.io/zone";
-// Changes of services with very many pods are gathered for a while.
+// Changes of services with very many pods are gathered for a while, longer for every thousand.
 constexpr std::size_t kManyPods = 200;
 constexpr TimeUs kGatherSpan = 200 * kMsInUs;
 
@@ -35,16 +35,16 @@ class Endpoints : public Controller {
       : api_(context.make_api("kube-controller-manager")),
         pods_(context.pods),
         queue_(api_->loop(), [this](const std::string& key) { return sync(key); }) {
-    services_handle_ = api_->follow(
-        "services", [this](const api::Api::Change& change) { on_service(change); });
-    pods_handle_ =
-        api_->follow("pods", [this](const api::Api::Change& change) { on_pod(change); });
+    services_handle_ =
+        api_->follow("services", [this](const api::Api::Change& change) { on_service(change); });
+    pods_handle_ = api_->follow("pods", [this](const api::Api::Change& change) { on_pod(change); });
     nodes_handle_ =
         api_->follow("nodes", [this](const api::Api::Change& change) { on_node(change); });
-    slices_handle_ = api_->follow(
-        kSlices, [this](const api::Api::Change& change) { on_slice(change); });
+    slices_handle_ =
+        api_->follow(kSlices, [this](const api::Api::Change& change) { on_slice(change); });
     endpoints_handle_ = api_->follow("endpoints", [this](const api::Api::Change& change) {
-      if (change.type != store::EventType::Added) queue_service(*change.object, api::name_of(*change.object));
+      if (change.type != store::EventType::Added)
+        queue_service(*change.object, api::name_of(*change.object));
     });
   }
 
@@ -52,8 +52,8 @@ class Endpoints : public Controller {
   struct Service {
     api::LabelSelector selector;
     bool has_selector = false;
-    std::map<std::string, EndpointPod, std::less<>> pods;      // that it selects, by name
-    std::map<std::string, TimeUs, std::less<>> pod_times;      // their last changes, as last used
+    std::map<std::string, EndpointPod, std::less<>> pods;  // that it selects, by name
+    std::map<std::string, TimeUs, std::less<>> pod_times;  // their last changes, as last used
     std::optional<TimeUs> service_time;
     bool is_asked = false;
   };
@@ -155,7 +155,8 @@ class Endpoints : public Controller {
       queue_.add(key);
     } else if (!service.is_asked) {
       service.is_asked = true;
-      queue_.add_after(kGatherSpan, key);
+      const auto thousands = static_cast<TimeUs>(service.pods.size() / 1000);
+      queue_.add_after(kGatherSpan * (1 + thousands), key);
     }
   }
 
@@ -177,8 +178,7 @@ class Endpoints : public Controller {
     for (const auto& [pod_name, pod] : service.pods) pods.push_back(pod);
     const std::optional<TimeUs> trigger = trigger_time(service, *object);
     const bool are_right = write_endpoints(*object, pods, trigger);
-    return write_slices(key, *object, pods, trigger) && are_right ? Outcome::Done
-                                                                  : Outcome::Retry;
+    return write_slices(key, *object, pods, trigger) && are_right ? Outcome::Done : Outcome::Retry;
   }
 
   // The earliest change that this look answers; for a new service its creation.
@@ -263,8 +263,8 @@ class Endpoints : public Controller {
     for (const std::string& type : address_types(service)) {
       std::vector<Doc> slices = std::move(by_type[type]);
       by_type.erase(type);
-      SlicePlan plan = plan_slices(service, type, std::move(slices),
-                                   port_groups(service, pods, zones_, type));
+      SlicePlan plan =
+          plan_slices(service, type, std::move(slices), port_groups(service, pods, zones_, type));
       are_right = carry_out(key, service, std::move(plan), trigger) && are_right;
     }
     SlicePlan rest;  // of address types that the service has no more
@@ -302,9 +302,9 @@ class Endpoints : public Controller {
   std::unique_ptr<api::Api> api_;
   PodIndex& pods_;
   WorkQueue queue_;
-  std::map<std::string, Service, std::less<>> services_;  // by ns/name
+  std::map<std::string, Service, std::less<>> services_;                           // by ns/name
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> slices_;  // by service
-  Zones zones_;                                           // of each node; "" for none
+  Zones zones_;  // of each node; "" for none
   std::shared_ptr<void> services_handle_, pods_handle_, nodes_handle_, slices_handle_,
       endpoints_handle_;
 };

@@ -21,8 +21,7 @@ TimeUs time_of(const Doc& text) { return api::parse_time(text.as_string()).value
 
 class EventTtl : public Controller {
  public:
-  explicit EventTtl(const ControllerContext& context)
-      : api_(context.make_api("kube-apiserver")) {
+  explicit EventTtl(const ControllerContext& context) : api_(context.make_api("kube-apiserver")) {
     following_ =
         api_->follow("events", [this](const api::Api::Change& change) { on_event(change); });
   }
@@ -44,9 +43,9 @@ class EventTtl : public Controller {
     // An event of an earlier run is as old as it says; what is written now is new.
     TimeUs written = api_->now();
     if (change.type == store::EventType::Added) {
-      const TimeUs said = std::max({time_of(api::meta(event)["creationTimestamp"]),
-                                    time_of(event["lastTimestamp"]),
-                                    time_of(event.get("series", "lastObservedTime"))});
+      const TimeUs said =
+          std::max({time_of(api::meta(event)["creationTimestamp"]), time_of(event["lastTimestamp"]),
+                    time_of(event.get("series", "lastObservedTime"))});
       if (said > 0) written = std::min(written, said);
     }
     const std::string& version = api::meta(event)["resourceVersion"].as_string();
@@ -59,7 +58,7 @@ class EventTtl : public Controller {
   void schedule() {
     if (timer_ != 0 || due_.empty()) return;
     if (!is_sorted_) {
-      std::ranges::stable_sort(due_, {}, &Due::when);
+      std::ranges::sort(due_, {}, &Due::when);
       is_sorted_ = true;
     }
     timer_ = api_->loop().at(due_.front().when, [this] {

@@ -26,8 +26,8 @@ void write_event(api::Api& api, std::string_view component, const Doc& object,
   Doc source = Doc::object().set("component", component);
   if (!host.empty()) source.set("host", host);
   Doc event = Doc::object();
-  // The name that client-go's recorder gives: the object and the time in hexadecimal. The clock here
-  // counts microseconds and, under virtual time, stands still; what happened makes the rest.
+  // The name that client-go's recorder gives: the object and the time in hexadecimal. The clock
+  // here counts microseconds and, under virtual time, stands still; what happened makes the rest.
   std::uint32_t mark = 0;
   for (const char c : message) mark = mark * 31 + static_cast<unsigned char>(c);
   const auto name = [&](std::int64_t i) {

@@ -227,7 +227,8 @@ class Quotas : public Controller {
     for (const auto& [name, amount] : quota.used) used[name] = amount;
     std::erase_if(used, [&](const auto& entry) { return !quota.hard.contains(entry.first); });
     const Doc& status = object["status"];
-    const bool is_same = (status.has("used") || used.empty()) && status["hard"] == quota.spec["hard"] &&
+    const bool is_same = (status.has("used") || used.empty()) &&
+                         status["hard"] == quota.spec["hard"] &&
                          std::ranges::equal(used, before, [](const auto& a, const auto& b) {
                            return a.first == b.first && a.second == b.second;
                          });

@@ -49,14 +49,13 @@ class ResourceClaims : public Controller {
         pods_(context.pods),
         pod_queue_(api_->loop(), [this](const std::string& key) { return sync_pod(key); }),
         claim_queue_(api_->loop(), [this](const std::string& key) { return sync_claim(key); }) {
-    pods_handle_ =
-        api_->follow("pods", [this](const api::Api::Change& change) { on_pod(change); });
+    pods_handle_ = api_->follow("pods", [this](const api::Api::Change& change) { on_pod(change); });
     claims_handle_ =
         api_->follow(kClaims, [this](const api::Api::Change& change) { on_claim(change); });
     templates_handle_ = api_->follow(kTemplates, [this](const api::Api::Change& change) {
       if (change.type == store::EventType::Deleted) return;
-      const auto it = waiting_.find(
-          key_of(api::namespace_of(*change.object), api::name_of(*change.object)));
+      const auto it =
+          waiting_.find(key_of(api::namespace_of(*change.object), api::name_of(*change.object)));
       if (it == waiting_.end()) return;
       for (const std::string& pod : it->second) pod_queue_.add(pod);
       waiting_.erase(it);
@@ -148,9 +147,8 @@ class ResourceClaims : public Controller {
     if (const auto names = generated_.find(api::uid_of(pod)); names != generated_.end()) {
       for (const std::string& name : names->second) {  // made, but not noted
         const auto claim = api_->get(kClaims, ns, name);
-        const bool is_it =
-            claim.has_value() &&
-            api::meta(*claim)["annotations"][kPodClaim].as_string() == claim_key;
+        const bool is_it = claim.has_value() &&
+                           api::meta(*claim)["annotations"][kPodClaim].as_string() == claim_key;
         if (is_it) return name;
       }
     }
@@ -301,7 +299,8 @@ class ResourceClaims : public Controller {
   std::unique_ptr<api::Api> api_;
   PodIndex& pods_;
   WorkQueue pod_queue_, claim_queue_;
-  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> generated_;  // by pod's uid
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>>
+      generated_;                                                                   // by pod's uid
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> waiting_;  // by template
   std::shared_ptr<void> pods_handle_, claims_handle_, templates_handle_;
 };

@@ -10,10 +10,11 @@
 
 namespace jogak::controllers {
 
-// The table of that kind in that group ("apps/v1" gives "apps"), in whatever version; "" for none.
+// The table of that kind in that group ("apps/v1" is "apps"), in any version; "" for none.
 std::string table_of(const api::Api& api, std::string_view api_version, std::string_view kind);
 
-// Where objects of the table keep the wanted number (".spec.replicas"); nullopt: they have no scale.
+// Where objects of the table keep the wanted number (".spec.replicas"); nullopt: they have no
+// scale.
 std::optional<std::string> replicas_path(const api::Api& api, std::string_view table);
 
 // The value at such a path.

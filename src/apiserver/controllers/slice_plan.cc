@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which slices of a service change: endpoints stay where they are, new ones fill up slices that
-// change anyway, then others, then new ones (endpointslice's reconciler of Kubernetes is the model).
+// change anyway, then others, then new ones (the reconciler of endpointslice in Kubernetes is the
+// model).
 #include <algorithm>
-#include <array>
+#include <map>
+#include <string>
 
 #include "apiserver/controllers/endpoint_parts.h"
 #include "apiserver/controllers/pod_control.h"
@@ -34,10 +36,12 @@ bool is_owned(const Doc& slice, const Doc& service) {
   });
 }
 
-// Endpoints are the same ones when these are equal; the rest may change.
-bool is_same_endpoint(const Doc& a, const Doc& b) {
-  return a["addresses"] == b["addresses"] && a["targetRef"] == b["targetRef"] &&
-         a["nodeName"] == b["nodeName"];
+// Endpoints are the same ones when this is equal; the rest may change.
+std::string identity(const Doc& endpoint) {
+  std::string text = endpoint.get("targetRef", "uid").as_string();
+  text.append("|").append(endpoint["nodeName"].as_string());
+  for (const Doc& address : endpoint["addresses"].items()) text += "|" + address.as_string();
+  return text;
 }
 
 Doc slice_of(const Doc& service, std::string_view type, const Doc& ports, Doc endpoints) {
@@ -59,21 +63,21 @@ void fill(Doc& slice, Doc::Items& wanted) {
 void plan_group(const Doc& service, std::string_view type, std::vector<Doc> slices,
                 const PortGroup& group, SlicePlan& plan) {
   const Doc labels = slice_labels(service);
-  Doc::Items wanted = group.endpoints.items();
+  std::map<std::string, const Doc*, std::less<>> missing;  // wanted, and in no slice yet
+  for (const Doc& endpoint : group.endpoints.items()) missing[identity(endpoint)] = &endpoint;
   std::vector<Doc> updated, unchanged;
   for (Doc& slice : slices) {
     Doc kept = Doc::array();
     bool has_changed = false;
     for (const Doc& endpoint : slice["endpoints"].items()) {
-      const auto it = std::ranges::find_if(
-          wanted, [&](const Doc& one) { return is_same_endpoint(one, endpoint); });
-      if (it == wanted.end()) {
+      const auto it = missing.find(identity(endpoint));
+      if (it == missing.end()) {
         has_changed = true;
         continue;
       }
-      has_changed = has_changed || !(*it == endpoint);
-      kept.push(std::move(*it));
-      wanted.erase(it);
+      has_changed = has_changed || !(*it->second == endpoint);
+      kept.push(*it->second);
+      missing.erase(it);
     }
     if (kept.empty() && has_changed) {
       plan.removed.push_back(std::move(slice));
@@ -83,6 +87,10 @@ void plan_group(const Doc& service, std::string_view type, std::vector<Doc> slic
     } else {
       unchanged.push_back(std::move(slice));
     }
+  }
+  Doc::Items wanted;
+  for (const Doc& endpoint : group.endpoints.items()) {
+    if (missing.contains(identity(endpoint))) wanted.push_back(endpoint);
   }
   std::ranges::reverse(wanted);  // fill() takes from the back
   std::ranges::sort(updated, std::ranges::greater(),
@@ -118,9 +126,7 @@ Doc empty_slice(const Doc& service, std::string_view address_type) {
       .set("namespace", api::namespace_of(service))
       .set("labels", slice_labels(service))
       .set("ownerReferences", Doc::array().push(controller_reference(service)));
-  slice.set("addressType", address_type)
-      .set("endpoints", Doc::array())
-      .set("ports", Doc::array());
+  slice.set("addressType", address_type).set("endpoints", Doc::array()).set("ports", Doc::array());
   return slice;
 }
 
@@ -144,10 +150,9 @@ SlicePlan plan_slices(const Doc& service, std::string_view address_type, std::ve
   }
   if (plan.created.empty() && plan.removed.size() == before) {
     // nothing is left: one empty slice says so
-    const bool is_there = before == 1 && is_owned(plan.removed[0], service) &&
-                          plan.removed[0]["endpoints"].empty() &&
-                          plan.removed[0]["ports"].empty() &&
-                          api::meta(plan.removed[0])["labels"] == labels;
+    const bool is_there =
+        before == 1 && is_owned(plan.removed[0], service) && plan.removed[0]["endpoints"].empty() &&
+        plan.removed[0]["ports"].empty() && api::meta(plan.removed[0])["labels"] == labels;
     if (is_there) {
       plan.removed.clear();
     } else {

@@ -51,7 +51,6 @@ class StatefulSets : public Controller {
  public:
   explicit StatefulSets(const ControllerContext& context)
       : api_(context.make_api("kube-controller-manager")),
-        pods_(context.pods),
         queue_(api_->loop(), [this](const std::string& key) { return sync(key); }),
         control_(*api_, context.pods, std::string(kComponent), "StatefulSet",
                  [this](const std::string& key) { queue_.add(key); }) {
@@ -360,7 +359,6 @@ class StatefulSets : public Controller {
   }
 
   std::unique_ptr<api::Api> api_;
-  PodIndex& pods_;
   WorkQueue queue_;
   PodControl control_;
   std::shared_ptr<void> following_;

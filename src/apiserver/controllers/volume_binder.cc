@@ -116,8 +116,9 @@ class VolumeBinder : public Controller {
   Outcome find_and_bind(const Doc& claim) {
     const std::string class_name = storage_class_of(claim);
     const auto storage_class = api_->get(kClasses, "", class_name);
-    const bool is_late = storage_class.has_value() && (*storage_class)["volumeBindingMode"]
-                                                              .as_string() == "WaitForFirstConsumer";
+    const bool is_late =
+        storage_class.has_value() &&
+        (*storage_class)["volumeBindingMode"].as_string() == "WaitForFirstConsumer";
     const bool is_chosen = api::meta(claim)["annotations"].has(kSelectedNode);
     if (const VolumeView* volume = find_volume(volumes_, claim, is_late)) {
       return bind(claim, *volume);
@@ -163,20 +164,23 @@ class VolumeBinder : public Controller {
       return set_claim_phase(claim, "Lost");
     };
     if (name.empty()) {
-      return lost("ClaimLost", "Bound claim has lost reference to PersistentVolume. Data on the "
-                               "volume is lost!");
+      return lost("ClaimLost",
+                  "Bound claim has lost reference to PersistentVolume. Data on the "
+                  "volume is lost!");
     }
     const auto volume = volumes_.find(name);
     if (volume == volumes_.end()) {
       if (api_->get(kVolumes, "", name).has_value()) return Outcome::Done;  // asked again
-      return lost("ClaimLost", "Bound claim has lost its PersistentVolume. Data on the volume is "
-                               "lost!");
+      return lost("ClaimLost",
+                  "Bound claim has lost its PersistentVolume. Data on the volume is "
+                  "lost!");
     }
     if (volume->second.claim_name.empty() || is_bound_to(volume->second, claim)) {
       return bind(claim, volume->second);
     }
-    return lost("ClaimMisbound", "Two claims are bound to the same volume, this one is bound "
-                                 "incorrectly");
+    return lost("ClaimMisbound",
+                "Two claims are bound to the same volume, this one is bound "
+                "incorrectly");
   }
 
   Outcome set_claim_phase(const Doc& claim, std::string_view phase) {
@@ -300,20 +304,20 @@ class VolumeBinder : public Controller {
       return Outcome::Retry;
     }
     if (phase == "Failed" || api::is_deleting(volume)) return Outcome::Done;
-    const std::string& policy =
-        volume.get("spec", "persistentVolumeReclaimPolicy").as_string();
+    const std::string& policy = volume.get("spec", "persistentVolumeReclaimPolicy").as_string();
     const std::string& path = volume.get("spec", "hostPath", "path").as_string();
     if (policy == "Recycle") return set_free(volume);
     if (policy != "Delete") return Outcome::Done;
     if (api::meta(volume)["annotations"].has(kProvisionedBy)) return Outcome::Done;  // who made it
-    if (path.starts_with("/tmp/")) {
+    // the one plugin that deletes by itself does so for scratch folders of the host alone
+    if (path.starts_with('/') && path.substr(1).starts_with("tmp/")) {
       const auto removed = api_->remove(kVolumes, "", api::name_of(volume));
       return removed.has_value() || removed.error().code == 404 ? Outcome::Done : Outcome::Retry;
     }
-    const std::string why =
-        fmt::format("error getting deleter volume plugin for volume \"{}\": no deletable volume "
-                    "plugin matched",
-                    api::name_of(volume));
+    const std::string why = fmt::format(
+        "error getting deleter volume plugin for volume \"{}\": no deletable volume "
+        "plugin matched",
+        api::name_of(volume));
     write_event(*api_, kComponent, volume, "Warning", "VolumeFailedDelete", why);
     return set_volume_phase(volume, "Failed", why) ? Outcome::Done : Outcome::Retry;
   }

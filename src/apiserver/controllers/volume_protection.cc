@@ -33,7 +33,8 @@ class VolumeProtection : public Controller {
         pod_queue_(api_->loop(), [this](const std::string& key) { return make_claims(key); }) {
     claims_handle_ = api_->follow(kClaims, [this](const api::Api::Change& change) {
       const Doc& claim = *change.object;
-      const bool needs_look = api::is_deleting(claim) || !api::has_finalizer(claim, kClaimFinalizer);
+      const bool needs_look =
+          api::is_deleting(claim) || !api::has_finalizer(claim, kClaimFinalizer);
       if (needs_look) claim_queue_.add(key_of(api::namespace_of(claim), api::name_of(claim)));
     });
     volumes_handle_ = api_->follow(kVolumes, [this](const api::Api::Change& change) {
@@ -42,8 +43,7 @@ class VolumeProtection : public Controller {
           api::is_deleting(volume) || !api::has_finalizer(volume, kVolumeFinalizer);
       if (needs_look) volume_queue_.add(api::name_of(volume));
     });
-    pods_handle_ =
-        api_->follow("pods", [this](const api::Api::Change& change) { on_pod(change); });
+    pods_handle_ = api_->follow("pods", [this](const api::Api::Change& change) { on_pod(change); });
   }
 
  private:
@@ -91,8 +91,8 @@ class VolumeProtection : public Controller {
   Outcome sync_volume(const std::string& name) {
     auto volume = api_->get(kVolumes, "", name);
     if (!volume.has_value()) return Outcome::Done;
-    const bool may_go = api::is_deleting(*volume) &&
-                        volume->get("status", "phase").as_string() != "Bound";
+    const bool may_go =
+        api::is_deleting(*volume) && volume->get("status", "phase").as_string() != "Bound";
     return keep_finalizer(kVolumes, *std::move(volume), kVolumeFinalizer, may_go);
   }
 
