@@ -55,8 +55,7 @@ TEST(Access, CertificatesAreBase64) {
   EXPECT_EQ(ca_of("foo"), "Zm9v");
   EXPECT_EQ(ca_of("foob"), "Zm9vYg==");
   const Doc plain = config_of({.url = "http://h:1", .token = "t", .ca_pem = ""});
-  EXPECT_FALSE(
-      plain["clusters"].items()[0]["cluster"].has("certificate-authority-data"));
+  EXPECT_FALSE(plain["clusters"].items()[0]["cluster"].has("certificate-authority-data"));
 }
 
 TEST(Access, TheFileIsForTheUserAlone) {
@@ -67,7 +66,7 @@ TEST(Access, TheFileIsForTheUserAlone) {
   ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
   const Access access{.url = "https://h:1", .token = "secret", .ca_pem = ""};
   ASSERT_TRUE(write_kubeconfig(path, access).has_value());
-  struct stat info {};
+  struct stat info{};
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, kForTheUserAlone);
   EXPECT_EQ(read_file(path).value(), kubeconfig_text(access));

@@ -61,7 +61,8 @@ TEST(FleetOf, SaysWhatItCannotRead) {
 }
 
 TEST(ReadManifests, SplitsDocumentsAndSkipsEmptyOnes) {
-  const auto read = read_manifests("---\na: 1\n---\n\n--- # more\r\nb: 2\n---\n# only words\n", "f");
+  const auto read =
+      read_manifests("---\na: 1\n---\n\n--- # more\r\nb: 2\n---\n# only words\n", "f");
   ASSERT_TRUE(read.has_value()) << read.error().what;
   ASSERT_EQ(read->size(), 2U);
   EXPECT_EQ((*read)[0]["a"].as_int(), 1);

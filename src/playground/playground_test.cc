@@ -52,8 +52,8 @@ TEST_F(Load, AnyOrderWorks) {
 }
 
 TEST_F(Load, WhatIsThereIsLeftAlone) {
-  ASSERT_TRUE(load("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: old}}")
-                  .has_value());
+  ASSERT_TRUE(
+      load("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: old}}").has_value());
   const auto again = load("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {k: new}}");
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(*again, 0U);

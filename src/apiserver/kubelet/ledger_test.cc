@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What a node's ledger admits, refuses and gives back, and that a device has one owner at a time:
+// by cases, and at random against plain counting.
 #include "apiserver/kubelet/ledger.h"
 
 #include <map>
@@ -113,7 +116,8 @@ TEST(NodeLedger, CountsLikeAChildWould) {
     std::map<std::string, std::pair<int, int>> held;  // cpu, gpus
     for (int step = 0; step < 200; ++step) {
       if (rng.below(3) == 0 && !held.empty()) {
-        const auto it = std::next(held.begin(), static_cast<std::ptrdiff_t>(rng.below(held.size())));
+        const auto it =
+            std::next(held.begin(), static_cast<std::ptrdiff_t>(rng.below(held.size())));
         ledger.release(it->first);
         held.erase(it);
         continue;
@@ -126,8 +130,7 @@ TEST(NodeLedger, CountsLikeAChildWould) {
         used_cpu += sizes.first;
         used_gpus += sizes.second;
       }
-      const bool fits =
-          used_cpu + cpu <= kCpus && used_gpus + gpus <= kGpus && held.size() < 12;
+      const bool fits = used_cpu + cpu <= kCpus && used_gpus + gpus <= kGpus && held.size() < 12;
       const std::string uid = fmt::format("pod-{}", step);
       ASSERT_EQ(!ledger.admit(uid, pod(std::to_string(cpu), gpus)).has_value(), fits)
           << "seed " << seed << " step " << step;

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// How long simulated containers run and how they end, from commands, annotations and owners.
+// What is malformed counts as absent.
 #include "apiserver/kubelet/run_plan.h"
 
 #include <initializer_list>
@@ -39,9 +42,8 @@ TEST(ParseSeconds, WholeAndParts) {
 }
 
 TEST(ParseSeconds, WhatIsNoTimeIsNone) {
-  for (const std::string_view text :
-       {"", "s", "-1", "x", "1x", "1.x", "1..2", "1e3", " 1", "infinity", "1000000001",
-        "99999999999999999999"}) {
+  for (const std::string_view text : {"", "s", "-1", "x", "1x", "1.x", "1..2", "1e3", " 1",
+                                      "infinity", "1000000001", "99999999999999999999"}) {
     EXPECT_FALSE(parse_seconds(text).has_value()) << text;
   }
 }
@@ -101,17 +103,19 @@ TEST(PlanOf, MalformedAnnotationsCountAsAbsent) {
 
 TEST(PlanOf, PodsOfJobsEnd) {
   Doc pod = pod_with({"python", "train.py"});
-  pod.at("metadata").set(
-      "ownerReferences",
-      Doc::array().push(Doc::object().set("kind", "Job").set("name", "j").set("controller", true)));
+  pod.at("metadata")
+      .set("ownerReferences",
+           Doc::array().push(
+               Doc::object().set("kind", "Job").set("name", "j").set("controller", true)));
   EXPECT_EQ(plan_of(pod, kDefaults).run_time, 7 * kSecondInUs);
 }
 
 TEST(PlanOf, APodOfAJobMaySleepForEver) {
   Doc pod = pod_with({"sleep", "infinity"});
-  pod.at("metadata").set(
-      "ownerReferences",
-      Doc::array().push(Doc::object().set("kind", "Job").set("name", "j").set("controller", true)));
+  pod.at("metadata")
+      .set("ownerReferences",
+           Doc::array().push(
+               Doc::object().set("kind", "Job").set("name", "j").set("controller", true)));
   EXPECT_FALSE(plan_of(pod, kDefaults).run_time.has_value());
 }
 
