@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Tokens, the text of the kubeconfig, and that its file is whole and for the user alone whatever
+// was there before.
 #include "playground/access.h"
 
 #include <cstdlib>

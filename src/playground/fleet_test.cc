@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Made-up nodes and objects from files: what is read, and what the refusal says when it cannot
+// be.
 #include "playground/fleet.h"
 
 #include <map>

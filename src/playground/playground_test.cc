@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Loading objects of another cluster: in any order, with owners found again, and with errors that
+// name the object.
 #include "playground/playground.h"
 
 #include <memory>
