@@ -59,7 +59,8 @@ class RestHandler {
                        const Subresource* subresource, Verb verb, const CallHandler& handler);
   ApiResult<void> show_projection(const ExchangePtr& exchange, const Resource& resource,
                                   const Subresource& subresource);
-  void when_reached(const ExchangePtr& exchange, store::Revision wanted,
+  // Serves as soon as the store has that version; refuses at the deadline.
+  void when_reached(const ExchangePtr& exchange, store::Revision wanted, TimeUs deadline,
                     std::function<void()> serve);
   WriteRequest write_request(const Exchange& exchange, const Resource& resource,
                              const WriteOptions& options) const;
@@ -68,6 +69,7 @@ class RestHandler {
   Tokens tokens_;
   Discovery discovery_;
   std::shared_ptr<EventBytes> event_bytes_ = std::make_shared<EventBytes>();
+  std::shared_ptr<const bool> life_ = std::make_shared<const bool>(true);  // timers watch it
 };
 
 }  // namespace jogak::api

@@ -14,8 +14,9 @@ namespace jogak::api {
 
 namespace {
 
-constexpr TimeUs kVersionWait = 3 * kSecondInUs;  // for a version that may still come
-constexpr std::size_t kPieceBytes = 1U << 20U;    // of a list that is sent in pieces
+constexpr TimeUs kVersionWait = 3 * kSecondInUs;   // for a version that may still come
+constexpr TimeUs kVersionLook = kSecondInUs / 20;  // how often it is looked for
+constexpr std::size_t kPieceBytes = 1U << 20U;     // of a list that is sent in pieces
 
 std::optional<store::Revision> parse_version(std::string_view text) {
   store::Revision revision = 0;
@@ -225,11 +226,15 @@ ApiResult<Found> find_objects(Ops& ops, const Resource& resource, const ListOpti
   return Found{.objects = std::move(listing.page.objects), .metadata = std::move(metadata)};
 }
 
-void RestHandler::when_reached(const ExchangePtr& exchange, store::Revision wanted,
+void RestHandler::when_reached(const ExchangePtr& exchange, store::Revision wanted, TimeUs deadline,
                                std::function<void()> serve) {
-  ops_.loop().after(kVersionWait, [this, exchange, wanted, serve = std::move(serve)] {
-    if (ops_.store().revision() >= wanted) return serve();
-    exchange->refuse(too_large_version(wanted, ops_.store().revision()).error());
+  if (ops_.store().revision() >= wanted) return serve();
+  if (ops_.loop().now() >= deadline) {
+    return exchange->refuse(too_large_version(wanted, ops_.store().revision()).error());
+  }
+  const std::weak_ptr<const bool> life = life_;
+  ops_.loop().after(kVersionLook, [=, this, serve = std::move(serve)]() mutable {
+    if (!life.expired()) when_reached(exchange, wanted, deadline, std::move(serve));
   });
 }
 
@@ -243,7 +248,8 @@ void RestHandler::list(const ExchangePtr& exchange, const Resource& resource, bo
           bad_request("invalid resource version: " + parse_complaint(options->version)).error());
     }
     if (*wanted > ops_.store().revision() && !has_waited) {
-      return when_reached(exchange, *wanted, [this, exchange, path = resource] {
+      const TimeUs deadline = ops_.loop().now() + kVersionWait;
+      return when_reached(exchange, *wanted, deadline, [this, exchange, path = resource] {
         const Resource* again = ops_.registry().find(path.group, path.version, path.plural);
         if (again != nullptr) list(exchange, *again, true);
       });
@@ -278,7 +284,8 @@ void RestHandler::get(const ExchangePtr& exchange, const Resource& resource, boo
       return exchange->refuse(bare_error(500, parse_complaint(version)).error());
     }
     if (*wanted > ops_.store().revision() && !has_waited) {
-      return when_reached(exchange, *wanted, [this, exchange, path = resource] {
+      const TimeUs deadline = ops_.loop().now() + kVersionWait;
+      return when_reached(exchange, *wanted, deadline, [this, exchange, path = resource] {
         const Resource* again = ops_.registry().find(path.group, path.version, path.plural);
         if (again != nullptr) get(exchange, *again, true);
       });
