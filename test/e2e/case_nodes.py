@@ -126,3 +126,41 @@ def node_labels_steer(kubectl, cluster):
         equal(kubectl.value("pod/p", ".spec.nodeName"), node, "node")
     finally:
         kubectl("label", "node", node, "e2e.jogak.io/here-")
+
+
+def pods_by_node(kubectl):
+    pods = kubectl.json("get", "pods", "-l", "app=moving")["items"]
+    return {pod["spec"].get("nodeName"): pod for pod in pods}
+
+
+@case(needs="simulated", alone=True)
+def node_failure(kubectl, cluster):
+    """The pods of a silent node are replaced elsewhere, and the node may come back"""
+    tolerations = [{"key": f"node.kubernetes.io/{state}", "operator": "Exists",
+                    "effect": "NoExecute", "tolerationSeconds": 1}
+                   for state in ("not-ready", "unreachable")]
+    kubectl.apply(json.dumps({
+        "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "moving"},
+        "spec": {"selector": {"matchLabels": {"app": "moving"}}, "template": {
+            "metadata": {"labels": {"app": "moving"}},
+            "spec": {"tolerations": tolerations, "terminationGracePeriodSeconds": 1,
+                     "nodeSelector": dict([SIMULATED.split("=")]),
+                     "containers": [{"name": "main", "image": "example/p"}]}}}}))
+    kubectl("rollout", "status", "deploy/moving", "--timeout=60s")
+    node, = pods_by_node(kubectl)
+    kubectl("annotate", "node", node, "jogak.io/fault=down")
+    try:
+        kubectl("wait", "--for=condition=Ready=Unknown", f"node/{node}", "--timeout=90s")
+        contains(kubectl("get", "node", node), "NotReady")
+        eventually("a pod elsewhere", lambda: any(
+            place not in (None, node) and pod["status"]["phase"] == "Running"
+            for place, pod in pods_by_node(kubectl).items()))
+        lost = pods_by_node(kubectl)[node]  # nobody is there who could confirm its end
+        check(lost["metadata"].get("deletionTimestamp"), "the lost pod is terminating")
+    finally:
+        kubectl("annotate", "node", node, "jogak.io/fault-")
+    kubectl("wait", "--for=condition=Ready", f"node/{node}", "--timeout=60s")
+    eventually("the lost pod is gone", lambda: node not in pods_by_node(kubectl))
+    eventually("no taint is left", lambda: not any(
+        taint["key"] == "node.kubernetes.io/unreachable"
+        for taint in kubectl.json("get", "node", node)["spec"].get("taints", [])))
