@@ -5,7 +5,7 @@
 # usage: tools/setup.sh [build] [lint] [fuzz]     (build when nothing is named)
 set -euo pipefail
 
-build=(g++ cmake ninja-build make python3 libfmt-dev libsimdjson-dev libyaml-cpp-dev
+build=(g++ cmake ninja-build make python3 python3-venv libfmt-dev libsimdjson-dev libyaml-cpp-dev
        nlohmann-json3-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev zlib1g-dev
        libssl-dev libhttp-parser-dev libsqlite3-dev libre2-dev ccache mold)
 lint=(clang-format-19 clang-tidy-19)
