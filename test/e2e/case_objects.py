@@ -298,7 +298,8 @@ spec:
   limits:
     - {type: Container, default: {cpu: 200m}, defaultRequest: {cpu: 100m}, max: {cpu: "1"}}
 """)
-    kubectl("run", "p", "--image=example/p")
+    kubectl("run", "p", "--image=example/p", "--overrides",
+            json.dumps({"spec": {"nodeSelector": {"e2e.jogak.io/nowhere": "true"}}}))
     equal(kubectl.value("pod/p", ".spec.containers[0].resources.requests.cpu"), "100m", "request")
     equal(kubectl.value("pod/p", ".spec.containers[0].resources.limits.cpu"), "200m", "limit")
     kubectl.refused("run", "q", "--image=example/p", "--overrides", json.dumps(

@@ -30,8 +30,15 @@ class Cluster:
     def __init__(self, kubectl):
         self.kubectl = kubectl
         self.suffix = f"{random.SystemRandom().randrange(36 ** 4):x}"
-        self.simulated = kubectl.names("nodes", "-l", SIMULATED)
+        self.simulated = self.ready_simulated_nodes()
         self.has_controllers = self.gives_service_accounts()
+
+    def ready_simulated_nodes(self):
+        """Only a kubelet makes a node ready: without one pods would wait for ever."""
+        nodes = self.kubectl.json("get", "nodes", "-l", SIMULATED)["items"]
+        return sorted(node["metadata"]["name"] for node in nodes if any(
+            condition["type"] == "Ready" and condition["status"] == "True"
+            for condition in node.get("status", {}).get("conditions", [])))
 
     def gives_service_accounts(self):
         """Only a controller manager gives a new namespace its default service account."""
@@ -48,7 +55,7 @@ class Cluster:
 
     def lacks(self, needs):
         if needs == "simulated" and not self.simulated:
-            return f"needs simulated nodes ({SIMULATED})"
+            return f"needs simulated nodes that are ready ({SIMULATED})"
         if needs and not self.has_controllers:
             return "needs the controllers of Kubernetes"
         return ""
