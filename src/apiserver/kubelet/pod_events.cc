@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The words of a kubelet of 1.36; each event names its container by the path in the pod.
 #include "apiserver/kubelet/pod_events.h"
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kubelet says about the containers of a pod, in events: `kubectl describe pod` ends in them.
+// What a kubelet says about containers, in events: `kubectl describe pod` ends with them.
 #pragma once
 
 #include <string_view>
