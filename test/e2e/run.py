@@ -140,7 +140,7 @@ def main():
     parser.add_argument("--kubectl", default="kubectl", help="the kubectl to use")
     parser.add_argument("--filter", default="", help="only cases with this in their names")
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
-    parser.add_argument("--jobs", type=int, default=2, help="cases at a time")
+    parser.add_argument("--jobs", type=int, default=3, help="cases at a time")
     parser.add_argument("--xml", help="also write the results to this file")
     options = parser.parse_args()
     cases = [case for case in CASES if options.filter in case.name]
