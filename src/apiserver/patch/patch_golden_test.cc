@@ -235,21 +235,17 @@ void Replay::expect_patch(const Doc& old, const Doc& request, const Doc& respons
   ++patched;
   const Doc& answer = response["body"];
   // What admission and the rules of kinds do to it is not to be seen here.
-  if (answer["kind"].as_string() == "Deployment" || answer["kind"].as_string() == "ConfigMap") {
-    Doc expected = answer;
-    if (split_subresource(path_of(request)).second.empty()) {
-      expect_within(*decoded, expected, "");
-    }
+  const std::string& kind = answer["kind"].as_string();
+  const bool is_whole = split_subresource(path_of(request)).second.empty();
+  if (is_whole && (kind == "Deployment" || kind == "ConfigMap")) {
+    expect_within(*decoded, answer, "");
   }
   Doc object = answer;
-  if (split_subresource(path_of(request)).second.empty() || true) {
-    object.at("metadata").set("managedFields", (*decoded)["metadata"]["managedFields"]);
-    if (!(*decoded)["metadata"].has("managedFields")) {
-      object.at("metadata").erase("managedFields");
-    }
-    const Doc& sent = (*result)["metadata"]["managedFields"];
-    if (sent.is_array() && sent.empty()) object.at("metadata").set("managedFields", sent);
-  }
+  Doc& metadata = object.at("metadata");
+  metadata.set("managedFields", (*decoded)["metadata"]["managedFields"]);
+  if (!(*decoded)["metadata"].has("managedFields")) metadata.erase("managedFields");
+  const Doc& sent = (*result)["metadata"]["managedFields"];
+  if (sent.is_array() && sent.empty()) metadata.set("managedFields", sent);
   expect_managers(old, object, answer, request);
 }
 
