@@ -431,6 +431,29 @@ TEST_F(List, AVersionThatNeverComesTimesOut) {
   EXPECT_EQ(comes->status, 200);
 }
 
+TEST_F(List, AVersionThatComesIsServedWhenItDoes) {
+  const std::string next = std::to_string(server_->store().revision() + 1);
+  const auto list = client_->get(fmt::format("{}?resourceVersion={}", kMaps, next));
+  const auto get = client_->get(fmt::format("{}/a?resourceVersion={}", kMaps, next));
+  loop_.run_for(kSecondInUs);
+  EXPECT_FALSE(list->is_over());
+  create("a");
+  loop_.run_for(kSecondInUs / 10);
+  ASSERT_TRUE(list->is_over());
+  EXPECT_EQ(list->json()["items"].size(), 1U);
+  ASSERT_TRUE(get->is_over());
+  EXPECT_EQ(get->json().get("metadata", "name").as_string(), "a");
+}
+
+TEST_F(List, AServerThatGoesForgetsWhoWaited) {
+  const auto list = client_->get(fmt::format("{}?resourceVersion=1000000", kMaps));
+  client_.reset();
+  api_.reset();
+  server_.reset();
+  loop_.run_for(10 * kSecondInUs);
+  EXPECT_FALSE(list->is_over());
+}
+
 TEST_F(List, LongListsComeInPiecesAsThePeerTakesThem) {
   for (int i = 0; i < 5; ++i) {
     Doc object = config_map(fmt::format("big-{}", i));
