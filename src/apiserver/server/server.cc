@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view kCrdTable = "customresourcedefinitions.apiextensions.k8s.io";
 constexpr std::string_view kManager = "kube-apiserver";
+constexpr TimeUs kKeepInterval = 10 * kSecondInUs;  // as often as a real server looks
 
 }  // namespace
 
@@ -36,6 +37,10 @@ struct Server::Impl {
   Result<void> restore_definition(const store::Object& object);
   Result<void> restore_object(std::string_view table, store::Object object);
   void make_initial_objects();
+  void keep_initial_objects();
+  ~Impl() { loop.cancel(keeper); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   ServerOptions options;
   Loop& loop;
@@ -47,6 +52,7 @@ struct Server::Impl {
   std::unique_ptr<store::SqliteJournal> journal;
   std::unique_ptr<Api> own_api;
   std::unique_ptr<CustomKinds> custom;
+  TimerId keeper = 0;
 };
 
 Result<void> Server::Impl::open() {
@@ -77,11 +83,19 @@ Result<void> Server::Impl::open() {
   if (!options.data_dir.empty()) JOGAK_TRY_VOID(restore());
   own_api = std::make_unique<LocalApi>(ops, hub, std::string(kManager));
   custom = std::make_unique<CustomKinds>(registry, *own_api);
-  make_initial_objects();
+  keep_initial_objects();
   return {};
 }
 
+// Whoever deletes one has it back, as from a real server. What cannot be made now (its address may
+// be taken by then) is tried again.
+void Server::Impl::keep_initial_objects() {
+  make_initial_objects();
+  keeper = loop.after(kKeepInterval, [this] { keep_initial_objects(); });
+}
+
 void Server::Impl::make_initial_objects() {
+  const bool is_new = store.revision() == 0;
   for (Doc& object : initial_objects(options.kinds, loop.now())) {
     const std::string api_version = object["apiVersion"].as_string();
     const std::size_t slash = api_version.find('/');
@@ -91,11 +105,11 @@ void Server::Impl::make_initial_objects() {
     const Resource* resource = registry.find_kind(group, version, object["kind"].as_string());
     JOGAK_CHECK(resource != nullptr, "no resource for {}", object["kind"].as_string());
     if (store.get(store.table(resource->table), namespace_of(object), name_of(object)) != nullptr) {
-      continue;  // restored from the data folder
+      continue;  // also: restored from the data folder
     }
     const std::string ns = namespace_of(object);
     const auto made = own_api->create(resource->table, ns, std::move(object), "", "");
-    JOGAK_CHECK(made.has_value(), "{}", made.error().message);
+    JOGAK_CHECK(made.has_value() || !is_new, "{}", made.error().message);
   }
 }
 

@@ -196,6 +196,28 @@ TEST_F(DataFolder, WhatEveryClusterHasIsMadeOnce) {
   EXPECT_EQ(uid_of(*api_->get("namespaces", "", "default")), uid_of(*first));
 }
 
+TEST_F(DataFolder, WhatEveryClusterHasComesBackWhenItIsDeleted) {
+  ASSERT_TRUE(open().has_value());
+  ASSERT_TRUE(api_->remove("services", "default", "kubernetes").has_value());
+  EXPECT_FALSE(api_->get("services", "default", "kubernetes").has_value());
+  loop_.run_for(10 * kSecondInUs);
+  EXPECT_TRUE(api_->get("services", "default", "kubernetes").has_value());
+}
+
+TEST_F(DataFolder, AnAddressThatIsTakenByThenDoesNotStopTheServer) {
+  ASSERT_TRUE(open().has_value());
+  Doc service = *api_->get("services", "default", "kubernetes");
+  ASSERT_TRUE(api_->remove("services", "default", "kubernetes").has_value());
+  service.set("metadata", Doc::object().set("name", "mine"));
+  ASSERT_TRUE(api_->create("services", "default", service).has_value());
+  ASSERT_TRUE(open().has_value());
+  loop_.run_for(30 * kSecondInUs);
+  EXPECT_FALSE(api_->get("services", "default", "kubernetes").has_value());
+  ASSERT_TRUE(api_->remove("services", "default", "mine").has_value());
+  loop_.run_for(10 * kSecondInUs);
+  EXPECT_TRUE(api_->get("services", "default", "kubernetes").has_value());
+}
+
 TEST_F(DataFolder, TwoServersDoNotShareOne) {
   ASSERT_TRUE(open().has_value());
   ServerOptions options;
