@@ -60,8 +60,7 @@ class Autoscaler : public Controller {
         period_(context.options.hpa_period),
         queue_(api_->loop(), [this](const std::string& key) { return sync(key); }) {
     following_ = api_->follow(kTable, [this](const api::Api::Change& change) {
-      const std::string key =
-          key_of(api::namespace_of(*change.object), api::name_of(*change.object));
+      const std::string key = key_of(*change.object);
       if (change.type == store::EventType::Deleted) {
         said_.erase(key);
         rounds_.erase(key);

@@ -72,9 +72,8 @@ class CronJobs : public Controller {
   explicit CronJobs(const ControllerContext& context)
       : api_(context.make_api("kube-controller-manager")),
         queue_(api_->loop(), [this](const std::string& key) { return sync(key); }) {
-    following_ = api_->follow(kTable, [this](const api::Api::Change& change) {
-      queue_.add(key_of(api::namespace_of(*change.object), api::name_of(*change.object)));
-    });
+    following_ = api_->follow(
+        kTable, [this](const api::Api::Change& change) { queue_.add(key_of(*change.object)); });
     jobs_handle_ = api_->follow(kJobs, [this](const api::Api::Change& change) {
       const Doc& owner = api::controller_of(*change.object);
       if (owner["kind"].as_string() != "CronJob") return;

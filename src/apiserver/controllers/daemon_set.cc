@@ -69,15 +69,12 @@ class DaemonSets : public Controller {
   };
 
   void on_set(const api::Api::Change& change) {
-    const std::string key = key_of(api::namespace_of(*change.object), api::name_of(*change.object));
+    const std::string key = control_.note_owner(change);
     if (change.type == store::EventType::Deleted) {
-      control_.drop_owner(key);
       sets_.erase(key);
       return;
     }
     sets_.try_emplace(key);
-    control_.set_selector(key,
-                          api::LabelSelector::from_object(change.object->get("spec", "selector")));
     queue_.add(key);
   }
 

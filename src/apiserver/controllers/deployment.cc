@@ -34,9 +34,8 @@ class Deployments : public Controller {
       : api_(context.make_api("kube-controller-manager")),
         pods_(context.pods),
         queue_(api_->loop(), [this](const std::string& key) { return sync(key); }) {
-    deployments_ = api_->follow(kTable, [this](const api::Api::Change& change) {
-      queue_.add(key_of(api::namespace_of(*change.object), api::name_of(*change.object)));
-    });
+    deployments_ = api_->follow(
+        kTable, [this](const api::Api::Change& change) { queue_.add(key_of(*change.object)); });
     sets_ = api_->follow(kSets, [this](const api::Api::Change& change) {
       const Doc& owner = api::controller_of(*change.object);
       if (owner["kind"].as_string() == "Deployment") {

@@ -266,7 +266,7 @@ class Disruption : public Controller {
 
   void watch_mark(const Doc& pod) {
     if (const auto when = stale_at(pod)) {
-      marks_.add_at(*when, key_of(api::namespace_of(pod), api::name_of(pod)));
+      marks_.add_at(*when, key_of(pod));
     }
   }
 

@@ -35,7 +35,7 @@ class EventTtl : public Controller {
 
   void on_event(const api::Api::Change& change) {
     const Doc& event = *change.object;
-    const std::string key = key_of(api::namespace_of(event), api::name_of(event));
+    const std::string key = key_of(event);
     if (change.type == store::EventType::Deleted) {
       versions_.erase(key);
       return;

@@ -29,15 +29,7 @@ class Jobs : public Controller {
         control_(*api_, context.pods, std::string(kComponent), "Job",
                  [this](const std::string& key) { queue_.add(key); }) {
     following_ = api_->follow(kTable, [this](const api::Api::Change& change) {
-      const std::string key =
-          key_of(api::namespace_of(*change.object), api::name_of(*change.object));
-      if (change.type == store::EventType::Deleted) {
-        control_.drop_owner(key);
-      } else {
-        control_.set_selector(
-            key, api::LabelSelector::from_object(change.object->get("spec", "selector")));
-      }
-      queue_.add(key);
+      queue_.add(control_.note_owner(change));
     });
   }
 
@@ -325,8 +317,7 @@ class Jobs : public Controller {
     if (is_job_finished(job)) active = 0;
     const std::int64_t wanted = wanted_active(job, status["succeeded"].as_int(), active);
     // what was made in this turn is active already
-    if (!control_.is_settled(key_of(api::namespace_of(job), api::name_of(job))) &&
-        !is_job_finished(job)) {
+    if (!control_.is_settled(key_of(job)) && !is_job_finished(job)) {
       active = std::max(active, wanted);
     }
     if (active == 0) {

@@ -77,13 +77,15 @@ void PodControl::on_pod(store::EventType type, const PodViewPtr& pod, const PodV
   }
 }
 
-void PodControl::set_selector(const std::string& key, api::LabelSelector selector) {
-  selectors_[key] = std::move(selector);
-}
-
-void PodControl::drop_owner(const std::string& key) {
-  selectors_.erase(key);
-  expectations_.forget(key);
+std::string PodControl::note_owner(const api::Api::Change& change) {
+  std::string key = key_of(*change.object);
+  if (change.type == store::EventType::Deleted) {
+    selectors_.erase(key);
+    expectations_.forget(key);
+  } else {
+    selectors_[key] = api::LabelSelector::from_object(change.object->get("spec", "selector"));
+  }
+  return key;
 }
 
 std::vector<PodViewPtr> PodControl::claim(const Doc& owner, const api::LabelSelector& selector) {

@@ -49,9 +49,9 @@ class PodControl {
   PodControl(const PodControl&) = delete;
   PodControl& operator=(const PodControl&) = delete;
 
-  // Owners that take in pods by selector are told of orphans that match.
-  void set_selector(const std::string& key, api::LabelSelector selector);
-  void drop_owner(const std::string& key);
+  // To be told of every change of an owner (selector in spec.selector), whose key it returns:
+  // owners that take in pods by selector are told of orphans that match.
+  std::string note_owner(const api::Api::Change& change);
 
   // The pods of an owner after taking in and letting go as its selector says.
   std::vector<PodViewPtr> claim(const Doc& owner, const api::LabelSelector& selector);

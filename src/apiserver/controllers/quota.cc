@@ -60,7 +60,7 @@ class Quotas : public Controller {
   }
 
   void on_quota(const api::Api::Change& change) {
-    const std::string key = key_of(api::namespace_of(*change.object), api::name_of(*change.object));
+    const std::string key = key_of(*change.object);
     if (change.type == store::EventType::Deleted) {
       quotas_.erase(key);
       return;

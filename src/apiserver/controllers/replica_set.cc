@@ -23,15 +23,7 @@ class ReplicaSets : public Controller {
         control_(*api_, context.pods, "replicaset-controller", "ReplicaSet",
                  [this](const std::string& key) { queue_.add(key); }) {
     following_ = api_->follow(kTable, [this](const api::Api::Change& change) {
-      const std::string key =
-          key_of(api::namespace_of(*change.object), api::name_of(*change.object));
-      if (change.type == store::EventType::Deleted) {
-        control_.drop_owner(key);
-      } else {
-        control_.set_selector(
-            key, api::LabelSelector::from_object(change.object->get("spec", "selector")));
-      }
-      queue_.add(key);
+      queue_.add(control_.note_owner(change));
     });
   }
 

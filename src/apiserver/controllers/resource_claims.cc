@@ -54,8 +54,7 @@ class ResourceClaims : public Controller {
         api_->follow(kClaims, [this](const api::Api::Change& change) { on_claim(change); });
     templates_handle_ = api_->follow(kTemplates, [this](const api::Api::Change& change) {
       if (change.type == store::EventType::Deleted) return;
-      const auto it =
-          waiting_.find(key_of(api::namespace_of(*change.object), api::name_of(*change.object)));
+      const auto it = waiting_.find(key_of(*change.object));
       if (it == waiting_.end()) return;
       for (const std::string& pod : it->second) pod_queue_.add(pod);
       waiting_.erase(it);
@@ -79,7 +78,7 @@ class ResourceClaims : public Controller {
 
   void on_claim(const api::Api::Change& change) {
     const Doc& claim = *change.object;
-    const std::string key = key_of(api::namespace_of(claim), api::name_of(claim));
+    const std::string key = key_of(claim);
     const Doc& owner = api::controller_of(claim);
     if (owner["kind"].as_string() == "Pod") {
       auto& names = generated_[owner["uid"].as_string()];

@@ -60,7 +60,7 @@ class VolumeBinder : public Controller {
 
   void on_claim(const api::Api::Change& change) {
     const Doc& claim = *change.object;
-    const std::string key = key_of(api::namespace_of(claim), api::name_of(claim));
+    const std::string key = key_of(claim);
     const std::string& volume = claim.get("spec", "volumeName").as_string();
     if (!volume.empty()) volume_queue_.add(volume);
     const auto known = waiting_.find(key);
@@ -85,7 +85,7 @@ class VolumeBinder : public Controller {
 
   void say(const Doc& claim, std::string_view type, std::string_view reason,
            const std::string& message) {
-    const std::string key = key_of(api::namespace_of(claim), api::name_of(claim));
+    const std::string key = key_of(claim);
     std::string& last = said_[key];
     if (last == reason) return;
     last = reason;

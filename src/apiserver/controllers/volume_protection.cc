@@ -35,7 +35,7 @@ class VolumeProtection : public Controller {
       const Doc& claim = *change.object;
       const bool needs_look =
           api::is_deleting(claim) || !api::has_finalizer(claim, kClaimFinalizer);
-      if (needs_look) claim_queue_.add(key_of(api::namespace_of(claim), api::name_of(claim)));
+      if (needs_look) claim_queue_.add(key_of(claim));
     });
     volumes_handle_ = api_->follow(kVolumes, [this](const api::Api::Change& change) {
       const Doc& volume = *change.object;

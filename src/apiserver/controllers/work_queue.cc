@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "apiserver/object/meta.h"
+
 namespace jogak::controllers {
 
 namespace {
@@ -63,6 +65,10 @@ std::string key_of(std::string_view ns, std::string_view name) {
   key += '/';
   key += name;
   return key;
+}
+
+std::string key_of(const Doc& object) {
+  return key_of(api::namespace_of(object), api::name_of(object));
 }
 
 std::pair<std::string, std::string> split_key(std::string_view key) {

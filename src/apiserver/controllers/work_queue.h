@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/doc.h"
 #include "base/loop.h"
 
 namespace jogak::controllers {
@@ -54,6 +55,7 @@ class WorkQueue {
 
 // "ns/name" and back.
 std::string key_of(std::string_view ns, std::string_view name);
+std::string key_of(const Doc& object);
 std::pair<std::string, std::string> split_key(std::string_view key);
 
 }  // namespace jogak::controllers
