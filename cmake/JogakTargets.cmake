@@ -83,7 +83,7 @@ function(jogak_folder path)
   set(units ${tests})
   list(FILTER units EXCLUDE REGEX "_(prop|diff|golden)_test\\.cc$")
 
-  set(deps jogak_${folder}_testing ${arg_PRIVATE_DEPS})
+  set(deps jogak_${folder}_testing jogak_base_testing ${arg_PRIVATE_DEPS})
   foreach(dep IN LISTS arg_DEPS)
     if(TARGET ${dep}_testing)
       list(APPEND deps ${dep}_testing)

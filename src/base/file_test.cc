@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <vector>
 
+#include "base/testing/temp_folder.h"
+
 namespace jogak {
 namespace {
 
@@ -31,22 +33,15 @@ std::string gzip(const std::string& content) {
 
 class FileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "jogak-file-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::string path(const std::string& name) const { return folder_.path(name); }
 
   std::size_t files_in_folder() const {
     return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+        std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
   }
 
  private:
-  fs::path folder_;
+  TempFolder folder_;
 };
 
 TEST_F(FileTest, ReadsWhatWasWritten) {

@@ -4,7 +4,6 @@
 // was there before.
 #include "playground/access.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.h"
+#include "base/testing/temp_folder.h"
 #include "playground/fleet.h"
 
 namespace jogak::playground {
@@ -62,9 +62,8 @@ TEST(Access, CertificatesAreBase64) {
 }
 
 TEST(Access, TheFileIsForTheUserAlone) {
-  std::string folder = (std::filesystem::temp_directory_path() / "jogak-access-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  const std::string path = folder + "/config";
+  const TempFolder folder;
+  const std::string path = folder.path("config");
   std::ofstream(path) << "older and open to all";
   ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
   const Access access{.url = "https://h:1", .token = "secret", .ca_pem = ""};
@@ -73,10 +72,9 @@ TEST(Access, TheFileIsForTheUserAlone) {
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777U, kForTheUserAlone);
   EXPECT_EQ(read_file(path).value(), kubeconfig_text(access));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);  // nothing left
-  EXPECT_FALSE(write_kubeconfig(folder + "/no/such/place", access).has_value());
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}),
+            1);  // nothing left
+  EXPECT_FALSE(write_kubeconfig(folder.path("no/such/place"), access).has_value());
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Simulated kubelets in a whole cluster: what becomes of pods and nodes, second by second.
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "apiserver/object/meta.h"
+#include "base/testing/temp_folder.h"
 #include "test/playground/world.h"
 
 namespace jogak::playground::testing {
@@ -244,12 +243,11 @@ TEST_F(Kubelet, RefusesWhatDoesNotFit) {
 
 // The process ends and another begins on the same folder.
 TEST(KubeletRestart, RunningPodsAreTakenOverAsTheyAre) {
-  std::string folder = (std::filesystem::temp_directory_path() / "jogak-kubelet-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const TempFolder folder;
   std::string uid;
   {
     PlaygroundOptions options;
-    options.server.data_dir = folder;
+    options.server.data_dir = folder.path();
     World world(one_node(), std::move(options));
     world.add(simple_pod("stays", 1, 2));
     Doc ends = simple_pod("ends", 1, 1);
@@ -263,7 +261,7 @@ TEST(KubeletRestart, RunningPodsAreTakenOverAsTheyAre) {
   }
   {
     PlaygroundOptions options;
-    options.server.data_dir = folder;
+    options.server.data_dir = folder.path();
     World world(one_node(), std::move(options));  // the clock begins anew, ten seconds back
     world.run_for(5 * kSecondInUs);
     EXPECT_EQ(api::uid_of(world.pod("stays")), uid);
@@ -277,8 +275,6 @@ TEST(KubeletRestart, RunningPodsAreTakenOverAsTheyAre) {
     EXPECT_EQ(world.pod("more").get("status", "phase").as_string(), "Running");
     EXPECT_EQ(world.broken_rule(), "");
   }
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 // The server across restarts, and its API for code in the same process.
 #include "apiserver/server/server.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -17,30 +16,13 @@
 
 #include "apiserver/object/meta.h"
 #include "base/sim_loop.h"
+#include "base/testing/temp_folder.h"
 
 namespace jogak::api {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-class TempFolder {
- public:
-  TempFolder() {
-    std::string path = (std::filesystem::temp_directory_path() / "jogak-server-XXXXXX").string();
-    if (::mkdtemp(path.data()) != nullptr) path_ = path;
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  ~TempFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 Doc config_map(std::string_view name) {
   Doc object = Doc::object();
@@ -55,7 +37,7 @@ class DataFolder : public testing::Test {
   Result<void> open() {
     close();
     ServerOptions options;
-    options.data_dir = folder_.path() + "/data";
+    options.data_dir = folder_.path("data");
     options.seed = ++starts_;
     auto made = Server::make(loop_, std::move(options));
     if (!made.has_value()) return std::unexpected(made.error());
@@ -221,7 +203,7 @@ TEST_F(DataFolder, AnAddressThatIsTakenByThenDoesNotStopTheServer) {
 TEST_F(DataFolder, TwoServersDoNotShareOne) {
   ASSERT_TRUE(open().has_value());
   ServerOptions options;
-  options.data_dir = folder_.path() + "/data";
+  options.data_dir = folder_.path("data");
   const auto second = Server::make(loop_, std::move(options));
   ASSERT_FALSE(second.has_value());
   EXPECT_THAT(second.error().what, HasSubstr(folder_.path()));
@@ -232,7 +214,7 @@ TEST_F(DataFolder, ABrokenFolderIsRefusedAndLeftAlone) {
   ASSERT_TRUE(create(config_map("a")).has_value());
   close();
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_.path() + "/data")) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path("data"))) {
     if (entry.is_regular_file() && entry.file_size() > 0) files.push_back(entry.path());
   }
   ASSERT_FALSE(files.empty());
@@ -251,7 +233,7 @@ TEST_F(DataFolder, ABrokenFolderIsRefusedAndLeftAlone) {
 }
 
 TEST_F(DataFolder, AFileInItsPlaceIsRefused) {
-  std::ofstream(folder_.path() + "/data") << "x";
+  std::ofstream(folder_.path("data")) << "x";
   const auto refused = open();
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().what, HasSubstr("data"));

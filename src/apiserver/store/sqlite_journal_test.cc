@@ -20,6 +20,7 @@
 
 #include "base/rng.h"
 #include "base/sim_loop.h"
+#include "base/testing/temp_folder.h"
 
 namespace jogak::store {
 namespace {
@@ -31,14 +32,6 @@ using Content = std::map<std::string, std::string>;  // "table ns/name" to all t
 
 class SqliteJournalTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = fs::temp_directory_path() / "jogak-journal-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-    folder_ = root_ + "/data";
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
   static Object object(std::string_view name, Revision revision, std::size_t size = 100) {
     Object made;
     made.ns = "default";
@@ -100,7 +93,8 @@ class SqliteJournalTest : public testing::Test {
     return expected;
   }
 
-  std::string root_, folder_;
+  const TempFolder root_;
+  const std::string folder_ = root_.path("data");
 };
 
 TEST_F(SqliteJournalTest, ANewFolderIsMadeAndEmpty) {
@@ -346,12 +340,12 @@ TEST_F(SqliteJournalTest, NeverStartsEmptyWhereSomethingWas) {
 TEST_F(SqliteJournalTest, AMissingEndIsNoticed) {
   write_until_killed(folder_, 100, 1000);
   ASSERT_GT(fs::file_size(folder_ + "/jogak.db-wal"), 0U);
-  fs::copy(folder_, root_ + "/copy");
-  fs::remove(root_ + "/copy/jogak.db-wal");
-  EXPECT_THAT(error_of(root_ + "/copy"), HasSubstr("its end is damaged or missing"));
+  fs::copy(folder_, root_.path("copy"));
+  fs::remove(root_.path("copy/jogak.db-wal"));
+  EXPECT_THAT(error_of(root_.path("copy")), HasSubstr("its end is damaged or missing"));
   // ... and may be done without, on purpose.
-  fs::remove(root_ + "/copy/jogak.mark");
-  EXPECT_EQ(error_of(root_ + "/copy"), "");
+  fs::remove(root_.path("copy/jogak.mark"));
+  EXPECT_EQ(error_of(root_.path("copy")), "");
   EXPECT_EQ(error_of(folder_), "");
 }
 
@@ -372,7 +366,7 @@ class Damage : public SqliteJournalTest {
   // Returns whether it was an error.
   bool is_refused_or_whole(const std::string& file,
                            const std::function<void(std::string&)>& change) {
-    const std::string copy = root_ + "/spoilt";
+    const std::string copy = root_.path("spoilt");
     fs::remove_all(copy);
     fs::copy(folder_, copy);
     std::ifstream in(copy + "/" + file, std::ios::binary);
