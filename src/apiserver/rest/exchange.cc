@@ -111,11 +111,18 @@ net::Headers Exchange::headers(std::string_view content_type) const {
   return headers;
 }
 
+bool Exchange::wants_pretty() const {
+  return form.is_pretty || info.parameter("pretty") == "true" || info.parameter("pretty") == "1";
+}
+
+bool Exchange::takes_stored_json(const Resource& resource) const {
+  return form.form == codec::Form::Json && form.as == codec::Negotiated::As::Object &&
+         resource.is_storage_version;
+}
+
 std::string Exchange::text_of(const Doc& value) const {
   if (form.form == codec::Form::Yaml) return sorted(value).yaml();
-  if (form.is_pretty || info.parameter("pretty") == "true" || info.parameter("pretty") == "1") {
-    return value.json(JsonWriter::Style::Pretty);
-  }
+  if (wants_pretty()) return value.json(JsonWriter::Style::Pretty);
   std::string text;
   value.append_json(text);
   text += '\n';

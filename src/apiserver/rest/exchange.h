@@ -37,6 +37,9 @@ struct Exchange {
   // Bytes that are JSON already.
   void answer_json(int code, std::string json);
 
+  bool wants_pretty() const;
+  // Whole objects in JSON, in the version that is stored: the store's bytes are the answer.
+  bool takes_stored_json(const Resource& resource) const;
   net::Headers headers(std::string_view content_type) const;
   // Writes `value` as JSON or YAML, pretty when asked.
   std::string text_of(const Doc& value) const;

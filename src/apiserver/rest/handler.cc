@@ -152,7 +152,7 @@ void RestHandler::on_collection(const ExchangePtr& exchange, const Resource& res
     if (info.is_watch_path && !info.name.empty()) {  // /watch/.../NAME is a watch of one object
       info.query.emplace_back("fieldSelector", "metadata.name=" + info.name);
     }
-    if (!is_true_watch(info)) return list(exchange, resource, false);
+    if (!is_true_watch(info)) return list(exchange, resource);
     auto options = read_list_options(info, resource, true);
     if (!options.has_value()) return exchange->refuse(options.error());
     return serve_watch(ops_, event_bytes_, exchange, resource, *std::move(options));
@@ -176,7 +176,7 @@ void RestHandler::on_object(const ExchangePtr& exchange, const Resource& resourc
   if (resource.is_namespaced && exchange->info.ns.empty()) {
     result = no_such_resource();
   } else if (method == "GET" && resource.can(Verb::Get)) {
-    return get(exchange, resource, false);
+    return get(exchange, resource);
   } else if (method == "PUT" && resource.can(Verb::Update)) {
     result = update(exchange, resource, nullptr);
   } else if (method == "PATCH" && resource.can(Verb::Patch)) {
@@ -204,7 +204,7 @@ void RestHandler::on_subresource(const ExchangePtr& exchange, const Resource& re
   } else if (subresource.handler) {
     result = call(exchange, resource, &subresource, verb->second, subresource.handler);
   } else if (verb->second == Verb::Get) {
-    if (subresource.projection == nullptr) return get(exchange, resource, false);
+    if (subresource.projection == nullptr) return get(exchange, resource);
     result = show_projection(exchange, resource, subresource);
   } else if (verb->second == Verb::Update) {
     result = update(exchange, resource, &subresource);

@@ -46,8 +46,8 @@ class RestHandler {
   void on_subresource(const ExchangePtr& exchange, const Resource& resource,
                       const Subresource& subresource);
 
-  void list(const ExchangePtr& exchange, const Resource& resource, bool has_waited);
-  void get(const ExchangePtr& exchange, const Resource& resource, bool has_waited);
+  void list(const ExchangePtr& exchange, const Resource& resource);
+  void get(const ExchangePtr& exchange, const Resource& resource);
   ApiResult<void> create(const ExchangePtr& exchange, const Resource& resource);
   ApiResult<void> update(const ExchangePtr& exchange, const Resource& resource,
                          const Subresource* subresource);
@@ -59,9 +59,10 @@ class RestHandler {
                        const Subresource* subresource, Verb verb, const CallHandler& handler);
   ApiResult<void> show_projection(const ExchangePtr& exchange, const Resource& resource,
                                   const Subresource& subresource);
-  // Serves as soon as the store has that version; refuses at the deadline.
-  void when_reached(const ExchangePtr& exchange, store::Revision wanted, TimeUs deadline,
-                    std::function<void()> serve);
+  using Read = void (RestHandler::*)(const ExchangePtr&, const Resource&);
+  // Reads as soon as the store has that version; refuses at the deadline.
+  void read_when_reached(const ExchangePtr& exchange, store::Revision wanted, TimeUs deadline,
+                         Read read);
   WriteRequest write_request(const Exchange& exchange, const Resource& resource,
                              const WriteOptions& options) const;
 

@@ -226,19 +226,24 @@ ApiResult<Found> find_objects(Ops& ops, const Resource& resource, const ListOpti
   return Found{.objects = std::move(listing.page.objects), .metadata = std::move(metadata)};
 }
 
-void RestHandler::when_reached(const ExchangePtr& exchange, store::Revision wanted, TimeUs deadline,
-                               std::function<void()> serve) {
-  if (ops_.store().revision() >= wanted) return serve();
+void RestHandler::read_when_reached(const ExchangePtr& exchange, store::Revision wanted,
+                                    TimeUs deadline, Read read) {
+  if (ops_.store().revision() >= wanted) {
+    const RequestInfo& info = exchange->info;
+    const Resource* resource = ops_.registry().find(info.group, info.version, info.plural);
+    if (resource == nullptr) return exchange->refuse(no_such_resource().error());
+    return (this->*read)(exchange, *resource);
+  }
   if (ops_.loop().now() >= deadline) {
     return exchange->refuse(too_large_version(wanted, ops_.store().revision()).error());
   }
   const std::weak_ptr<const bool> life = life_;
-  ops_.loop().after(kVersionLook, [=, this, serve = std::move(serve)]() mutable {
-    if (!life.expired()) when_reached(exchange, wanted, deadline, std::move(serve));
+  ops_.loop().after(kVersionLook, [=, this] {
+    if (!life.expired()) read_when_reached(exchange, wanted, deadline, read);
   });
 }
 
-void RestHandler::list(const ExchangePtr& exchange, const Resource& resource, bool has_waited) {
+void RestHandler::list(const ExchangePtr& exchange, const Resource& resource) {
   const auto options = read_list_options(exchange->info, resource, false);
   if (!options.has_value()) return exchange->refuse(options.error());
   if (!options->version.empty() && options->continue_token.empty()) {
@@ -247,21 +252,14 @@ void RestHandler::list(const ExchangePtr& exchange, const Resource& resource, bo
       return exchange->refuse(
           bad_request("invalid resource version: " + parse_complaint(options->version)).error());
     }
-    if (*wanted > ops_.store().revision() && !has_waited) {
+    if (*wanted > ops_.store().revision()) {
       const TimeUs deadline = ops_.loop().now() + kVersionWait;
-      return when_reached(exchange, *wanted, deadline, [this, exchange, path = resource] {
-        const Resource* again = ops_.registry().find(path.group, path.version, path.plural);
-        if (again != nullptr) list(exchange, *again, true);
-      });
+      return read_when_reached(exchange, *wanted, deadline, &RestHandler::list);
     }
   }
   auto listing = find(ops_, resource, *options, exchange->info.ns);
   if (!listing.has_value()) return exchange->refuse(listing.error());
-  const bool is_plain = exchange->form.form == codec::Form::Json &&
-                        exchange->form.as == codec::Negotiated::As::Object &&
-                        resource.is_storage_version && !exchange->form.is_pretty &&
-                        !exchange->info.has("pretty");
-  if (is_plain) {
+  if (exchange->takes_stored_json(resource) && !exchange->wants_pretty()) {
     std::make_shared<ListWriter>(exchange, resource, *std::move(listing))->start();
     return;
   }
@@ -276,19 +274,16 @@ void RestHandler::list(const ExchangePtr& exchange, const Resource& resource, bo
                         ops_.loop().now());
 }
 
-void RestHandler::get(const ExchangePtr& exchange, const Resource& resource, bool has_waited) {
+void RestHandler::get(const ExchangePtr& exchange, const Resource& resource) {
   const std::string_view version = exchange->info.parameter("resourceVersion");
   if (!version.empty()) {
     const auto wanted = parse_version(version);
     if (!wanted.has_value()) {
       return exchange->refuse(bare_error(500, parse_complaint(version)).error());
     }
-    if (*wanted > ops_.store().revision() && !has_waited) {
+    if (*wanted > ops_.store().revision()) {
       const TimeUs deadline = ops_.loop().now() + kVersionWait;
-      return when_reached(exchange, *wanted, deadline, [this, exchange, path = resource] {
-        const Resource* again = ops_.registry().find(path.group, path.version, path.plural);
-        if (again != nullptr) get(exchange, *again, true);
-      });
+      return read_when_reached(exchange, *wanted, deadline, &RestHandler::get);
     }
   }
   const store::ObjectPtr object =
@@ -296,11 +291,9 @@ void RestHandler::get(const ExchangePtr& exchange, const Resource& resource, boo
   if (object == nullptr) {
     return exchange->refuse(not_found(resource.name(), exchange->info.name).error());
   }
-  const bool is_plain = exchange->form.form == codec::Form::Json &&
-                        exchange->form.as == codec::Negotiated::As::Object &&
-                        resource.is_storage_version && !exchange->form.is_pretty &&
-                        !exchange->info.has("pretty");
-  if (is_plain) return exchange->answer_json(200, object->json + "\n");
+  if (exchange->takes_stored_json(resource) && !exchange->wants_pretty()) {
+    return exchange->answer_json(200, object->json + "\n");
+  }
   exchange->answer(200, ops_.in_version(ops_.parse(*object), resource), resource.type, &resource,
                    ops_.loop().now());
 }

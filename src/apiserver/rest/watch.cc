@@ -50,9 +50,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
         exchange_(std::move(exchange)),
         resource_(resource),
         options_(std::move(options)),
-        is_plain_(exchange_->form.form == codec::Form::Json &&
-                  exchange_->form.as == codec::Negotiated::As::Object &&
-                  resource.is_storage_version) {}
+        is_plain_(exchange_->takes_stored_json(resource)) {}
 
   void start();
 
