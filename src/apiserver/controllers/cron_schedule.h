@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apiserver/schema/cron_line.h"
 #include "base/loop.h"
 
 namespace jogak::controllers {
@@ -43,17 +44,8 @@ class CronSchedule {
   const TimeZone& zone() const { return *zone_; }
 
  private:
-  struct Field {
-    std::uint64_t bits = 0;
-    bool is_any = false;  // "*": says nothing about days
-    bool has(std::int64_t value) const { return (bits >> value & 1U) != 0; }
-  };
-  bool read_fields(std::string_view line);
-  static bool read_field(std::string_view text, std::size_t which, Field& field);
-
   std::shared_ptr<const TimeZone> zone_;
-  std::int64_t every_s_ = 0;  // "@every": the span; else 0
-  Field minute_, hour_, day_, month_, weekday_;
+  schema::CronLine line_;
 };
 
 }  // namespace jogak::controllers

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Names of time zones, looked up in the machine's own database.
+// The folders are those where Go's time package looks.
+#include "apiserver/schema/zone_file.h"
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
-#include <string>
 #include <system_error>
 
-#include "apiserver/kinds/batch.h"
 #include "base/file.h"
 
-namespace jogak::api {
+namespace jogak::schema {
 
 namespace {
 
@@ -30,7 +31,13 @@ bool is_part(std::string_view part) {
          !part.starts_with('-') && std::ranges::all_of(part, is_part_char);
 }
 
-// "Area/City": what may be looked up as a file name.
+bool is_folder(std::string_view path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+}  // namespace
+
 bool is_zone_form(std::string_view name) {
   while (true) {
     const std::size_t slash = name.find('/');
@@ -40,22 +47,18 @@ bool is_zone_form(std::string_view name) {
   }
 }
 
-}  // namespace
-
-bool is_time_zone(std::string_view name) {
-  if (!is_zone_form(name)) return false;
-  if (name == "UTC") return true;
-  bool has_database = false;
+std::optional<std::string> read_zone_file(std::string_view name) {
+  if (!is_zone_form(name)) return std::nullopt;
   for (const std::string_view folder : kFolders) {
-    std::error_code error;
-    if (!std::filesystem::is_directory(folder, error)) continue;
-    has_database = true;
     const std::string path = std::string(folder) + "/" + std::string(name);
-    if (!std::filesystem::is_regular_file(path, error)) continue;
-    const auto content = read_file(path, kZoneBytesMax);
-    if (content.has_value() && content->starts_with(kMagic)) return true;
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) continue;
+    auto content = read_file(path, kZoneBytesMax);
+    if (content.has_value() && content->starts_with(kMagic)) return *std::move(content);
   }
-  return !has_database;
+  return std::nullopt;
 }
 
-}  // namespace jogak::api
+bool has_zone_files() { return std::ranges::any_of(kFolders, is_folder); }
+
+}  // namespace jogak::schema
