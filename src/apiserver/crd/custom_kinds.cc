@@ -21,10 +21,6 @@ namespace {
 
 constexpr TimeUs kRecheckAfter = 5 * kSecondInUs;
 
-constexpr std::uint16_t kReadAndChange = static_cast<std::uint16_t>(Verb::Get) |
-                                         static_cast<std::uint16_t>(Verb::Patch) |
-                                         static_cast<std::uint16_t>(Verb::Update);
-
 std::vector<std::string> texts(const Doc& list) {
   std::vector<std::string> out;
   for (const Doc& item : list.items()) out.push_back(item.as_string());
@@ -89,13 +85,7 @@ Resource resource_of(const Doc& crd, const Doc& version) {
   out.custom_schema = &strategy->schema();
   const Doc* status = version["subresources"].find("status");
   if (status != nullptr && !status->is_null()) {
-    Subresource subresource;
-    subresource.name = "status";
-    subresource.group = out.group;
-    subresource.version = out.version;
-    subresource.kind = out.kind;
-    subresource.verbs = kReadAndChange;
-    out.subresources.push_back(std::move(subresource));
+    out.subresources.push_back(whole_subresource("status", out));
   }
   if (strategy->scale()) {
     Subresource subresource;

@@ -132,15 +132,7 @@ void add_crd_kind(Registry& registry) {
   resource.type = &schema::get("apiextensions.v1.CustomResourceDefinition");
   resource.strategy = std::make_shared<DefinitionStrategy>();
   resource.table = kCrdTable;
-  Subresource status;
-  status.name = "status";
-  status.group = resource.group;
-  status.version = resource.version;
-  status.kind = resource.kind;
-  status.verbs = static_cast<std::uint16_t>(Verb::Get) | static_cast<std::uint16_t>(Verb::Patch) |
-                 static_cast<std::uint16_t>(Verb::Update);
-  status.type = resource.type;
-  resource.subresources.push_back(std::move(status));
+  resource.subresources.push_back(whole_subresource("status", resource));
   registry.add(std::move(resource));
 }
 

@@ -85,23 +85,6 @@ std::vector<Kind> pod_group_kinds() {
   };
 }
 
-Subresource subresource(std::string name, const Resource& resource, std::uint16_t verbs) {
-  Subresource made;
-  made.name = std::move(name);
-  made.group = resource.group;
-  made.version = resource.version;
-  made.kind = resource.kind;
-  made.verbs = verbs;
-  made.type = resource.type;
-  return made;
-}
-
-constexpr std::uint16_t verbs_of(std::initializer_list<Verb> verbs) {
-  unsigned bits = 0;
-  for (const Verb verb : verbs) bits |= static_cast<unsigned>(verb);
-  return static_cast<std::uint16_t>(bits);
-}
-
 Resource make_resource(const Kind& kind) {
   const auto& [group, version, types] = kind.group;
   Resource resource;
@@ -119,8 +102,7 @@ Resource make_resource(const Kind& kind) {
   resource.strategy = kind.strategy;
   resource.table = resource.name().qualified();
   if (kind.status == kHas) {
-    resource.subresources.push_back(
-        subresource("status", resource, verbs_of({Verb::Get, Verb::Update, Verb::Patch})));
+    resource.subresources.push_back(whole_subresource("status", resource));
   }
   return resource;
 }
@@ -137,9 +119,9 @@ ApiResult<Answer> refuse_node_proxy(Ops& ops, Call& call) {
 
 Resource nodes() {
   Resource resource = make_resource({kCore, "nodes", "Node", "no", Cluster, kHas, node_strategy()});
-  Subresource proxy =
-      subresource("proxy", resource,
-                  verbs_of({Verb::Create, Verb::Delete, Verb::Get, Verb::Patch, Verb::Update}));
+  Subresource proxy = whole_subresource(
+      "proxy", resource,
+      verbs_of({Verb::Create, Verb::Delete, Verb::Get, Verb::Patch, Verb::Update}));
   proxy.kind = "NodeProxyOptions";
   proxy.type = nullptr;
   proxy.handler = refuse_node_proxy;
@@ -152,14 +134,14 @@ Resource namespaces() {
       make_resource({kCore, "namespaces", "Namespace", "ns", Cluster, kHas, namespace_strategy()});
   resource.verbs &= static_cast<std::uint16_t>(~verbs_of({Verb::DeleteCollection}));
   resource.subresources.insert(resource.subresources.begin(),
-                               subresource("finalize", resource, verbs_of({Verb::Update})));
+                               whole_subresource("finalize", resource, verbs_of({Verb::Update})));
   return resource;
 }
 
 Resource service_accounts() {
   Resource resource = make_resource({kCore, "serviceaccounts", "ServiceAccount", "sa", Namespaced,
                                      kNone, service_account_strategy()});
-  Subresource token = subresource("token", resource, verbs_of({Verb::Create}));
+  Subresource token = whole_subresource("token", resource, verbs_of({Verb::Create}));
   token.group = "authentication.k8s.io";
   token.kind = "TokenRequest";
   token.type = &schema::get("authentication.v1.TokenRequest");

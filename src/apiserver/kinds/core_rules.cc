@@ -13,6 +13,7 @@
 
 #include "apiserver/object/resource_list.h"
 #include "apiserver/schema/normalise.h"
+#include "apiserver/schema/order.h"
 
 namespace jogak::api {
 
@@ -22,25 +23,11 @@ constexpr std::size_t kConditionReasonMax = 1024;
 constexpr std::size_t kConditionMessageMax = 32 * 1024;
 constexpr std::size_t kDriverNameMax = 63;
 
-bool is_zero(const Doc& value) {
-  switch (value.kind()) {
-    case Doc::Kind::Null:
-      return true;
-    case Doc::Kind::Bool:
-      return !value.as_bool();
-    case Doc::Kind::Int:
-      return value.as_int() == 0;
-    case Doc::Kind::Number:
-      return false;
-    case Doc::Kind::String:
-      return value.as_string().empty();
-    case Doc::Kind::Array:
-      return value.empty();
-    case Doc::Kind::Object:
-      return std::ranges::all_of(value.members(),
-                                 [](const Doc::Member& member) { return is_zero(member.value); });
-  }
-  return false;
+// An object of nothing but zeros is one too.
+bool is_all_zero(const Doc& value) {
+  if (!value.is_object()) return schema::is_zero(value);
+  return std::ranges::all_of(value.members(),
+                             [](const Doc::Member& member) { return is_all_zero(member.value); });
 }
 
 // Every member of `a` equals that of `b`, absent or not.
@@ -117,7 +104,7 @@ bool same(const Doc& a, const Doc& b) {
   if (a.is_array() && b.is_array()) {
     return std::ranges::equal(a.items(), b.items(), same);
   }
-  return a == b || (is_zero(a) && is_zero(b));
+  return a == b || (is_all_zero(a) && is_all_zero(b));
 }
 
 void require_same(const Doc& value, const Doc& old, const Path& at, FieldErrors& errors) {
@@ -137,6 +124,8 @@ void round_resources(Doc& owner, std::string_view member) {
   Doc* list = owner.find(member);
   if (list == nullptr || !list->is_object()) return;
   for (auto& [name, value] : list->members()) {
+    // canonical text without these characters has no part finer than a thousandth
+    if (value.as_string().find_first_of("nueE.") == std::string::npos) continue;
     const auto amount = Amount::parse(value.as_string());
     if (amount.has_value() && amount->rounded_to_milli() != *amount) {
       value = amount->rounded_to_milli().text();

@@ -6,8 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "apiserver/kinds/core_rules.h"
 #include "apiserver/kinds/pod_image.h"
 #include "apiserver/kinds/pod_spec.h"
+#include "apiserver/kinds/storage_rules.h"
 #include "apiserver/object/amount.h"
 #include "apiserver/object/resource_list.h"
 
@@ -47,20 +49,6 @@ void with_member(Doc& object, std::string_view key, const With& with) {
   if (Doc* member = object.find(key); member != nullptr && member->is_object()) {
     with(*member);
   }
-}
-
-// Quantities are kept in thousandths. Canonical text without these characters has no finer part.
-void round_resources(Doc& holder, std::string_view key) {
-  with_member(holder, key, [](Doc& list) {
-    for (Doc::Member& member : list.members()) {
-      if (member.value.as_string().find_first_of("nueE.") == std::string::npos) {
-        continue;
-      }
-      if (const auto amount = Amount::parse(member.value.as_string())) {
-        member.value = amount->rounded_to_milli().text();
-      }
-    }
-  });
 }
 
 void round_requirements(Doc& holder) {
@@ -142,28 +130,11 @@ void default_ephemeral(Doc& ephemeral) {
   });
 }
 
-struct StringDefault {
-  std::string_view source, key, value;
-};
-// Of volume sources without rules of their own.
-constexpr std::array<StringDefault, 9> kVolumeStrings = {{
-    {"iscsi", "iscsiInterface", "default"},
-    {"rbd", "pool", "rbd"},
-    {"rbd", "user", "admin"},
-    {"rbd", "keyring", "/etc/ceph/keyring"},
-    {"azureDisk", "cachingMode", "ReadWrite"},
-    {"azureDisk", "fsType", "ext4"},
-    {"azureDisk", "kind", "Shared"},
-    {"scaleIO", "storageMode", "ThinProvisioned"},
-    {"scaleIO", "fsType", "xfs"},
-}};
-
 void default_volume(Doc& volume) {
   if (volume.size() == (volume.has("name") ? 1U : 0U)) {
     volume.set("emptyDir", Doc::object());
     return;
   }
-  with_member(volume, "hostPath", [](Doc& path) { path.set_default("type", ""); });
   with_member(volume, "secret", [](Doc& secret) { secret.set_default("defaultMode", kFileMode); });
   with_member(volume, "configMap", [](Doc& map) { map.set_default("defaultMode", kFileMode); });
   with_member(volume, "downwardAPI", [](Doc& downward) {
@@ -174,11 +145,7 @@ void default_volume(Doc& volume) {
   with_member(volume, "ephemeral", default_ephemeral);
   with_member(volume, "image",
               [](Doc& image) { default_pull_policy(image, "pullPolicy", "reference"); });
-  for (const StringDefault& field : kVolumeStrings) {
-    with_member(volume, field.source,
-                [&](Doc& source) { default_string(source, field.key, field.value); });
-  }
-  with_member(volume, "azureDisk", [](Doc& disk) { disk.set_default("readOnly", false); });
+  default_volume_sources(volume);
 }
 
 // serviceAccount is the old name of serviceAccountName; both are shown, with one value.

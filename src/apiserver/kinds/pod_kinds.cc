@@ -10,29 +10,8 @@ namespace jogak::api {
 
 namespace {
 
-constexpr std::uint16_t verbs(std::initializer_list<Verb> list) {
-  std::uint16_t bits = 0;
-  for (const Verb verb : list) {
-    bits = static_cast<std::uint16_t>(bits | static_cast<std::uint16_t>(verb));
-  }
-  return bits;
-}
-
-constexpr std::uint16_t kReadWrite = verbs({Verb::Get, Verb::Patch, Verb::Update});
-constexpr std::uint16_t kCreate = verbs({Verb::Create});
-constexpr std::uint16_t kConnect = verbs({Verb::Create, Verb::Get});
-
-// A subresource that takes the whole pod.
-Subresource whole_pod(std::string name, std::uint16_t allowed, CallHandler handler = {}) {
-  return {.name = std::move(name),
-          .group = "",
-          .version = "v1",
-          .kind = "Pod",
-          .verbs = allowed,
-          .type = &schema::get("core.v1.Pod"),
-          .handler = std::move(handler),
-          .projection = nullptr};
-}
+constexpr std::uint16_t kCreate = verbs_of({Verb::Create});
+constexpr std::uint16_t kConnect = verbs_of({Verb::Create, Verb::Get});
 
 Subresource called(std::string name, std::string kind, std::uint16_t allowed,
                    const schema::Struct* type, CallHandler handler) {
@@ -60,19 +39,21 @@ Resource pods(const KindOptions& options) {
   Subresource eviction =
       called("eviction", "Eviction", kCreate, &schema::get("policy.v1.Eviction"), evict_pod);
   eviction.group = "policy";
+  Subresource log = whole_subresource("log", resource, verbs_of({Verb::Get}));
+  log.handler = read_pod_log;
   constexpr std::uint16_t kProxy =
-      verbs({Verb::Create, Verb::Delete, Verb::Get, Verb::Patch, Verb::Update});
+      verbs_of({Verb::Create, Verb::Delete, Verb::Get, Verb::Patch, Verb::Update});
   resource.subresources = {
       called("attach", "PodAttachOptions", kConnect, nullptr, refuse_pod_stream),
       called("binding", "Binding", kCreate, &schema::get("core.v1.Binding"), bind_pod),
-      whole_pod("ephemeralcontainers", kReadWrite),
+      whole_subresource("ephemeralcontainers", resource),
       std::move(eviction),
       called("exec", "PodExecOptions", kConnect, nullptr, refuse_pod_stream),
-      whole_pod("log", verbs({Verb::Get}), read_pod_log),
+      std::move(log),
       called("portforward", "PodPortForwardOptions", kConnect, nullptr, refuse_pod_stream),
       called("proxy", "PodProxyOptions", kProxy, nullptr, refuse_pod_stream),
-      whole_pod("resize", kReadWrite),
-      whole_pod("status", kReadWrite),
+      whole_subresource("resize", resource),
+      whole_subresource("status", resource),
   };
   return resource;
 }

@@ -166,7 +166,7 @@ void add_review(Registry& registry, const ReviewKind& review, CallHandler handle
   resource.kind = review.kind;
   resource.list_kind = std::string(review.kind) + "List";
   resource.is_namespaced = review.is_namespaced;
-  resource.verbs = static_cast<std::uint16_t>(Verb::Create);
+  resource.verbs = verbs_of({Verb::Create});
   resource.type = &schema::get(review.type);
   resource.strategy = std::make_shared<PlainStrategy>();
   resource.create_handler = std::move(handler);

@@ -78,15 +78,12 @@ void add_scale(Resource& resource) {
                           Doc object, const Doc& scale) -> ApiResult<Doc> {
     return write_scale(std::move(object), scale, plural, group);
   };
-  constexpr auto kVerbs = static_cast<std::uint16_t>(Verb::Get) |
-                          static_cast<std::uint16_t>(Verb::Patch) |
-                          static_cast<std::uint16_t>(Verb::Update);
   resource.subresources.insert(resource.subresources.begin(),
                                {.name = "scale",
                                 .group = std::string(kScaleGroup),
                                 .version = "v1",
                                 .kind = std::string(kScaleKind),
-                                .verbs = kVerbs,
+                                .verbs = kReadAndChange,
                                 .type = &schema::get("autoscaling.v1.Scale"),
                                 .handler = {},
                                 .projection = std::move(projection)});

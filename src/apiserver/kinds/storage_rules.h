@@ -9,6 +9,8 @@
 
 namespace jogak::api {
 
+// Of the sources that pods' volumes and persistent volumes have in common, members of `holder`.
+void default_volume_sources(Doc& holder);
 void default_volume_spec(Doc& spec);
 // `is_inline`: inside an attachment, where only CSI is allowed and the rest follows from that.
 void validate_volume_spec(const Doc& spec, bool is_inline, const Path& at, FieldErrors& errors);

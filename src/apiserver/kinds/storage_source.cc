@@ -48,16 +48,17 @@ constexpr std::array<Source, 22> kSources = {{
 
 struct Default {
   std::string_view source, member, value;
+  bool is_pointer = false;  // in Go: only absent is not given, "" is
 };
 constexpr std::array<Default, 10> kDefaults = {{
-    {"hostPath", "type", ""},
+    {"hostPath", "type", "", true},
     {"iscsi", "iscsiInterface", "default"},
     {"rbd", "pool", "rbd"},
     {"rbd", "user", "admin"},
     {"rbd", "keyring", "/etc/ceph/keyring"},
-    {"azureDisk", "cachingMode", "ReadWrite"},
-    {"azureDisk", "kind", "Shared"},
-    {"azureDisk", "fsType", "ext4"},
+    {"azureDisk", "cachingMode", "ReadWrite", true},
+    {"azureDisk", "fsType", "ext4", true},
+    {"azureDisk", "kind", "Shared", true},
     {"scaleIO", "storageMode", "ThinProvisioned"},
     {"scaleIO", "fsType", "xfs"},
 }};
@@ -154,11 +155,21 @@ void validate_one(const Source& kind, const Doc& spec, const Path& at, FieldErro
 
 }  // namespace
 
+void default_volume_sources(Doc& holder) {
+  for (const auto& [source, member, value, is_pointer] : kDefaults) {
+    Doc* at = holder.find(source);
+    if (at == nullptr || !at->is_object()) continue;
+    if (!is_pointer && (*at)[member].as_string().empty()) at->erase(member);
+    at->set_default(member, value);
+  }
+  if (Doc* disk = holder.find("azureDisk"); disk != nullptr && disk->is_object()) {
+    disk->set_default("readOnly", false);
+  }
+}
+
 void default_volume_spec(Doc& spec) {
   round_resources(spec, "capacity");
-  for (const auto& [source, member, value] : kDefaults) {
-    if (Doc* at = spec.find(source)) at->set_default(member, value);
-  }
+  default_volume_sources(spec);
 }
 
 Doc volume_source_of(const Doc& spec) {

@@ -57,18 +57,6 @@ constexpr std::array<Stored, 16> kStored = {{
      "PriorityLevelConfiguration", "", "", false, true},
 }};
 
-Subresource whole(std::string_view name, const Resource& resource) {
-  Subresource made;
-  made.name = name;
-  made.group = resource.group;
-  made.version = resource.version;
-  made.kind = resource.kind;
-  made.verbs = static_cast<std::uint16_t>(Verb::Get) | static_cast<std::uint16_t>(Verb::Update) |
-               static_cast<std::uint16_t>(Verb::Patch);
-  made.type = resource.type;
-  return made;
-}
-
 // What its specs gain when somebody leaves out what the API fills in.
 class WebhookStrategy : public Strategy {
  public:
@@ -125,9 +113,9 @@ void add_stored_kinds(Registry& registry, const KindOptions& /*options*/) {
     resource.strategy = strategy_of(stored);
     resource.table = std::string(stored.plural) + "." + std::string(stored.group);
     if (stored.kind == "CertificateSigningRequest") {
-      resource.subresources.push_back(whole("approval", resource));
+      resource.subresources.push_back(whole_subresource("approval", resource));
     }
-    if (stored.has_status) resource.subresources.push_back(whole("status", resource));
+    if (stored.has_status) resource.subresources.push_back(whole_subresource("status", resource));
     registry.add(std::move(resource));
   }
 }

@@ -92,17 +92,7 @@ Resource make_resource(const ResourceNames& names, std::shared_ptr<const Strateg
   resource.table =
       resource.group.empty() ? resource.plural : resource.plural + "." + resource.group;
   if (names.has_status) {
-    constexpr auto kStatusVerbs = static_cast<std::uint16_t>(Verb::Get) |
-                                  static_cast<std::uint16_t>(Verb::Patch) |
-                                  static_cast<std::uint16_t>(Verb::Update);
-    resource.subresources.push_back({.name = "status",
-                                     .group = resource.group,
-                                     .version = resource.version,
-                                     .kind = resource.kind,
-                                     .verbs = kStatusVerbs,
-                                     .type = resource.type,
-                                     .handler = {},
-                                     .projection = {}});
+    resource.subresources.push_back(whole_subresource("status", resource));
   }
   return resource;
 }

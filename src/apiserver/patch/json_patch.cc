@@ -13,6 +13,7 @@
 #include <fmt/core.h>
 
 #include "apiserver/patch/patch.h"
+#include "apiserver/schema/go_text.h"
 
 namespace jogak::patch {
 namespace {
@@ -203,43 +204,24 @@ bool Document::run(const Doc& operation) {
   return op == "move" ? move(from, path) : copy(from, path);
 }
 
-std::string_view json_type(const Doc& value) {
-  switch (value.kind()) {
-    case Doc::Kind::Null:
-      return "null";
-    case Doc::Kind::Bool:
-      return "bool";
-    case Doc::Kind::Int:
-    case Doc::Kind::Number:
-      return "number";
-    case Doc::Kind::String:
-      return "string";
-    case Doc::Kind::Array:
-      return "array";
-    case Doc::Kind::Object:
-      return "object";
-  }
-  return "";
-}
-
 // What Go's decoder would say of a patch that is not a list of operations; "" when it is one.
 std::string decoding_problem(const Doc& patch) {
   constexpr std::string_view kPrefix = "error decoding patch: json: cannot unmarshal";
   if (patch.is_null()) return "";
   if (!patch.is_array()) {
     return fmt::format("{} {} into Go value of type []handlers.jsonPatchOp", kPrefix,
-                       json_type(patch));
+                       schema::json_type(patch));
   }
   for (const Doc& operation : patch.items()) {
     if (!operation.is_object() && !operation.is_null()) {
       return fmt::format("{} {} into Go value of type handlers.jsonPatchOp", kPrefix,
-                         json_type(operation));
+                         schema::json_type(operation));
     }
     for (const std::string_view name : {"op", "path", "from"}) {
       const Doc& member = operation[name];
       if (!member.is_string() && !member.is_null()) {
         return fmt::format("{} {} into Go struct field jsonPatchOp.{} of type string", kPrefix,
-                           json_type(member), name);
+                           schema::json_type(member), name);
       }
     }
   }

@@ -5,6 +5,7 @@
 #include "apiserver/patch/type_view.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <fmt/core.h>
 
 #include "apiserver/patch/path_element.h"
+#include "apiserver/schema/normalise.h"
 
 namespace jogak::patch {
 namespace {
@@ -73,38 +75,17 @@ Doc scalar_from(std::string_view text) {
 
 const Doc& zero_value(const schema::Field& field) {
   static const Doc kNull;
-  static const Doc kObject = Doc::object();
-  static const Doc kString("");
-  static const Doc kZero(0);
-  static const Doc kFalse(false);
-  static const Doc kQuantity("0");
-  static const Doc kDuration("0s");
+  static const auto kZeros = [] {
+    std::array<Doc, schema::kBaseCount> zeros;
+    zeros[0] = Doc::object();  // a struct, without the members that Go would write of it
+    for (std::size_t i = 1; i < zeros.size(); ++i) {
+      zeros[i] = schema::zero({.base = static_cast<Base>(i)});
+    }
+    return zeros;
+  }();
+  static_assert(std::to_underlying(Base::Struct) == 0);
   if (field.type.is_pointer || field.type.shape != Shape::One) return kNull;
-  switch (field.type.base) {
-    case Base::Struct:
-      return kObject;
-    case Base::String:
-      return kString;
-    case Base::Bool:
-      return kFalse;
-    case Base::Int32:
-    case Base::Int64:
-    case Base::Float64:
-    case Base::IntOrString:
-      return kZero;
-    case Base::Quantity:
-      return kQuantity;
-    case Base::Duration:
-      return kDuration;
-    case Base::Bytes:
-    case Base::Time:
-    case Base::MicroTime:
-    case Base::Raw:
-    case Base::Json:
-    case Base::Fields:
-      return kNull;
-  }
-  return kNull;
+  return kZeros[std::to_underlying(field.type.base)];
 }
 
 TypeView TypeView::of(const ObjectType& object) {

@@ -116,6 +116,17 @@ const Subresource* Resource::subresource(std::string_view wanted) const {
   return it == subresources.end() ? nullptr : &*it;
 }
 
+Subresource whole_subresource(std::string name, const Resource& resource, std::uint16_t verbs) {
+  return {.name = std::move(name),
+          .group = resource.group,
+          .version = resource.version,
+          .kind = resource.kind,
+          .verbs = verbs,
+          .type = resource.type,
+          .handler = {},
+          .projection = nullptr};
+}
+
 const Resource& Registry::add(Resource resource) {
   remove(resource.group, resource.version, resource.plural);
   ++generation_;

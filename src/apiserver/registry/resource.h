@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -135,7 +136,13 @@ enum class Verb : std::uint16_t {
   Delete = 64,
   DeleteCollection = 128
 };
+constexpr std::uint16_t verbs_of(std::initializer_list<Verb> verbs) {
+  unsigned bits = 0;
+  for (const Verb verb : verbs) bits |= static_cast<unsigned>(verb);
+  return static_cast<std::uint16_t>(bits);
+}
 constexpr std::uint16_t kAllVerbs = 255;
+constexpr std::uint16_t kReadAndChange = verbs_of({Verb::Get, Verb::Patch, Verb::Update});
 // "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch", sorted.
 std::vector<std::string_view> verb_names(std::uint16_t verbs);
 
@@ -213,6 +220,10 @@ struct Resource {
   const Subresource* subresource(std::string_view name) const;
   bool has_status() const { return subresource("status") != nullptr; }
 };
+
+// A subresource of that resource whose body is the whole object.
+Subresource whole_subresource(std::string name, const Resource& resource,
+                              std::uint16_t verbs = kReadAndChange);
 
 class Registry {
  public:

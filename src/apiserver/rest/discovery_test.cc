@@ -46,10 +46,7 @@ Subresource subresource_of(std::string name, std::uint16_t verbs, std::string gr
   return subresource;
 }
 
-constexpr auto kCreate = static_cast<std::uint16_t>(Verb::Create);
-constexpr std::uint16_t kReadWrite = static_cast<std::uint16_t>(Verb::Get) |
-                                     static_cast<std::uint16_t>(Verb::Patch) |
-                                     static_cast<std::uint16_t>(Verb::Update);
+constexpr std::uint16_t kCreate = verbs_of({Verb::Create});
 
 // pods and bindings, deployments with scale, autoscalers in two versions.
 class DiscoveryTest : public testing::Test {
@@ -59,7 +56,7 @@ class DiscoveryTest : public testing::Test {
     pods.type = schema::find("core.v1.Pod");
     pods.short_names = {"po"};
     pods.categories = {"all"};
-    pods.subresources.push_back(subresource_of("status", kReadWrite));
+    pods.subresources.push_back(subresource_of("status", kReadAndChange));
     pods.subresources.push_back(subresource_of("eviction", kCreate, "policy", "v1", "Eviction"));
     registry_.add(std::move(pods));
     Resource bindings = resource_of("", "v1", "bindings", "Binding");
@@ -88,8 +85,8 @@ class DiscoveryTest : public testing::Test {
     Resource widgets = resource_of("g.example", "v1", "widgets", "Widget");
     widgets.custom_schema = &schema;
     widgets.subresources.push_back(
-        subresource_of("scale", kReadWrite, "autoscaling", "v1", "Scale"));
-    widgets.subresources.push_back(subresource_of("status", kReadWrite));
+        subresource_of("scale", kReadAndChange, "autoscaling", "v1", "Scale"));
+    widgets.subresources.push_back(subresource_of("status", kReadAndChange));
     registry_.add(std::move(widgets));
   }
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "apiserver/ops/ops.h"
+#include "apiserver/rest/body.h"
 #include "apiserver/rest/discovery.h"
 #include "apiserver/rest/exchange.h"
 #include "apiserver/rest/options.h"
@@ -53,6 +54,10 @@ class RestHandler {
                          const Subresource* subresource);
   ApiResult<void> patch(const ExchangePtr& exchange, const Resource& resource,
                         const Subresource* subresource);
+  // `projection` is that of the subresource that was written, null for the whole object.
+  ApiResult<void> answer_updated(const ExchangePtr& exchange, const WriteRequest& write,
+                                 ApiResult<Ops::Updated> updated, const Expected& expected,
+                                 const Projection* projection);
   ApiResult<void> remove(const ExchangePtr& exchange, const Resource& resource);
   ApiResult<void> remove_collection(const ExchangePtr& exchange, const Resource& resource);
   ApiResult<void> call(const ExchangePtr& exchange, const Resource& resource,

@@ -174,6 +174,21 @@ WriteRequest RestHandler::write_request(const Exchange& exchange, const Resource
           .warnings = {}};
 }
 
+ApiResult<void> RestHandler::answer_updated(const ExchangePtr& exchange, const WriteRequest& write,
+                                            ApiResult<Ops::Updated> updated,
+                                            const Expected& expected,
+                                            const Projection* projection) {
+  exchange->warnings.insert(exchange->warnings.end(), write.warnings.begin(), write.warnings.end());
+  if (!updated.has_value()) return std::unexpected(std::move(updated).error());
+  Doc object = std::move(updated->object);
+  if (projection != nullptr) {
+    JOGAK_TRY(object, projection->read(object));
+  }
+  exchange->answer(updated->is_created ? 201 : 200, std::move(object), expected.type,
+                   projection == nullptr ? write.resource : nullptr, ops_.loop().now());
+  return {};
+}
+
 ApiResult<void> RestHandler::create(const ExchangePtr& exchange, const Resource& resource) {
   JOGAK_TRY(const WriteOptions options, read_write_options(exchange->info, "CreateOptions", false));
   JOGAK_TRY(Doc object,
@@ -207,15 +222,7 @@ ApiResult<void> RestHandler::update(const ExchangePtr& exchange, const Resource&
   } else {
     updated = ops_.update(write, std::move(body));
   }
-  exchange->warnings.insert(exchange->warnings.end(), write.warnings.begin(), write.warnings.end());
-  if (!updated.has_value()) return std::unexpected(std::move(updated).error());
-  Doc object = std::move(updated->object);
-  if (projection != nullptr) {
-    JOGAK_TRY(object, projection->read(object));
-  }
-  exchange->answer(updated->is_created ? 201 : 200, std::move(object), expected.type,
-                   projection == nullptr ? &resource : nullptr, ops_.loop().now());
-  return {};
+  return answer_updated(exchange, write, std::move(updated), expected, projection);
 }
 
 ApiResult<void> RestHandler::patch(const ExchangePtr& exchange, const Resource& resource,
@@ -269,15 +276,7 @@ ApiResult<void> RestHandler::patch(const ExchangePtr& exchange, const Resource& 
     return projection->write(current, patched);
   };
   auto updated = ops_.change(write, change, write.is_apply && subresource == nullptr);
-  exchange->warnings.insert(exchange->warnings.end(), write.warnings.begin(), write.warnings.end());
-  if (!updated.has_value()) return std::unexpected(std::move(updated).error());
-  Doc object = std::move(updated->object);
-  if (projection != nullptr) {
-    JOGAK_TRY(object, projection->read(object));
-  }
-  exchange->answer(updated->is_created ? 201 : 200, std::move(object), expected.type,
-                   projection == nullptr ? &resource : nullptr, ops_.loop().now());
-  return {};
+  return answer_updated(exchange, write, std::move(updated), expected, projection);
 }
 
 namespace {

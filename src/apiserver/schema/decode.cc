@@ -93,22 +93,8 @@ std::string go_type(const Type& type) {
 }
 
 std::string go_value(const Doc& value, bool with_digits) {
-  switch (value.kind()) {
-    case Doc::Kind::Null:
-      return "null";
-    case Doc::Kind::Bool:
-      return "bool";
-    case Doc::Kind::String:
-      return "string";
-    case Doc::Kind::Array:
-      return "array";
-    case Doc::Kind::Object:
-      return "object";
-    case Doc::Kind::Int:
-    case Doc::Kind::Number:
-      break;
-  }
-  return with_digits ? "number " + value.number_text() : "number";
+  std::string text(json_type(value));
+  return with_digits && value.is_number() ? text + " " + value.number_text() : text;
 }
 
 // Digits that the canonical form leaves alone: what nearly all quantities are.

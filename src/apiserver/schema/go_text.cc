@@ -133,4 +133,23 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
+std::string_view json_type(const Doc& value) {
+  switch (value.kind()) {
+    case Doc::Kind::Null:
+      return "null";
+    case Doc::Kind::Bool:
+      return "bool";
+    case Doc::Kind::Int:
+    case Doc::Kind::Number:
+      return "number";
+    case Doc::Kind::String:
+      return "string";
+    case Doc::Kind::Array:
+      return "array";
+    case Doc::Kind::Object:
+      return "object";
+  }
+  return "";
+}
+
 }  // namespace jogak::schema

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/doc.h"
+
 namespace jogak::schema {
 
 // strconv.Quote: in double quotes, with what does not print escaped.
@@ -18,6 +20,9 @@ std::string quoted(std::string_view text);
 std::string float_text(double value);
 // The digits of a JSON number as a float64; nullopt where it does not fit one.
 std::optional<double> read_float(std::string_view digits);
+
+// What encoding/json calls the kind of a value in its complaints: "number", "bool", "object".
+std::string_view json_type(const Doc& value);
 
 // Appends the code point as UTF-8.
 void append_utf8(std::string& out, std::uint32_t code);

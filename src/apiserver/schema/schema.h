@@ -16,8 +16,10 @@
 // i= the field stands in the JSON of this struct but in protobuf inside message number i.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace jogak::schema {
@@ -39,6 +41,7 @@ enum class Base : std::uint8_t {
   Json,
   Fields
 };
+constexpr std::size_t kBaseCount = std::to_underlying(Base::Fields) + 1;
 enum class ListKind : std::uint8_t { Atomic, Set, Map };
 
 struct Struct;
