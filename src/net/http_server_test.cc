@@ -14,7 +14,7 @@
 
 #include <fmt/core.h>
 
-#include "net/testing/http_client.h"
+#include "net/testing/blocking_client.h"
 #include "net/testing/loop_thread.h"
 
 namespace jogak::net {
@@ -50,9 +50,9 @@ class HttpServerTest : public testing::Test {
     start(std::move(options));
   }
 
-  HttpClient client(HttpClientOptions options = {}) const {
+  BlockingClient client(BlockingClientOptions options = {}) const {
     if (!identity_.certificate_pem.empty()) options.trusted_pem = identity_.certificate_pem;
-    auto made = HttpClient::connect(server_->port(), options);
+    auto made = BlockingClient::connect(server_->port(), options);
     EXPECT_TRUE(made.has_value()) << made.error().what;
     return std::move(*made);
   }
@@ -188,7 +188,7 @@ TEST_F(HttpServerTest, StreamsGoOutPieceByPiece) {
 
 TEST_F(HttpServerTest, SharedBytesReachAllPeers) {
   start();
-  std::vector<HttpClient> clients;
+  std::vector<BlockingClient> clients;
   for (int i = 0; i < 20; ++i) {
     clients.push_back(client());
     ASSERT_TRUE(clients.back().send_request("GET", fmt::format("/stream/{}", i)).has_value());
@@ -198,13 +198,13 @@ TEST_F(HttpServerTest, SharedBytesReachAllPeers) {
   thread_.call([&] {
     for (const auto& [name, writer] : streams_) writer->write_shared(shared);
   });
-  for (HttpClient& each : clients) EXPECT_EQ(**each.read_line() + "\n", *shared);
+  for (BlockingClient& each : clients) EXPECT_EQ(**each.read_line() + "\n", *shared);
   EXPECT_TRUE(eventually([&] { return shared.use_count() == 1; }));
 }
 
 TEST_F(HttpServerTest, AHandlerHearsThatThePeerHasGone) {
   start();
-  std::optional<HttpClient> c = client();
+  std::optional<BlockingClient> c = client();
   ASSERT_TRUE(c->send_request("GET", "/stream/a").has_value());
   ASSERT_TRUE(c->read_head().has_value());
   c.reset();
@@ -247,7 +247,7 @@ TEST_F(HttpServerTest, TlsIsForThoseWhoTrustIt) {
   start_tls();
   const auto stranger = make_self_signed({"127.0.0.1"}).value();
   const auto refused =
-      HttpClient::connect(server_->port(), {.trusted_pem = stranger.certificate_pem});
+      BlockingClient::connect(server_->port(), {.trusted_pem = stranger.certificate_pem});
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().what, HasSubstr("TLS"));
   EXPECT_EQ(client().request("GET", "/x")->body, "GET /x");
@@ -259,14 +259,14 @@ TEST_F(HttpServerTest, TlsCertificatesAreForTheirHosts) {
   options.tls = TlsContext::make(identity_).value();
   start(std::move(options));
   const auto refused =
-      HttpClient::connect(server_->port(), {.trusted_pem = identity_.certificate_pem});
+      BlockingClient::connect(server_->port(), {.trusted_pem = identity_.certificate_pem});
   ASSERT_FALSE(refused.has_value());
   EXPECT_THAT(refused.error().what, HasSubstr("mismatch"));
 }
 
 TEST_F(HttpServerTest, PlainHttpToTlsGetsAHint) {
   start_tls();
-  auto c = HttpClient::connect(server_->port());
+  auto c = BlockingClient::connect(server_->port());
   ASSERT_TRUE(c->send_request("GET", "/x").has_value());
   EXPECT_THAT(c->read_to_end().value(), HasSubstr("sent an HTTP request to an HTTPS server"));
 }
@@ -390,7 +390,7 @@ TEST_F(HttpServerTest, ClosesInOrder) {
   ASSERT_TRUE(busy.read_head().has_value());
   thread_.call([&] { server_->close(30 * kSecondInUs, [&] { is_closed_ = true; }); });
   EXPECT_EQ(*idle.read_to_end(), "");
-  EXPECT_FALSE(HttpClient::connect(server_->port()).has_value());
+  EXPECT_FALSE(BlockingClient::connect(server_->port()).has_value());
   send("/stream/a", "still here");
   EXPECT_EQ(**busy.read_line(), "still here");
   EXPECT_FALSE(thread_.call([&] { return is_closed_; }));
@@ -398,10 +398,10 @@ TEST_F(HttpServerTest, ClosesInOrder) {
   EXPECT_FALSE(busy.read_line()->has_value());
   EXPECT_EQ(*busy.read_to_end(), "");
   {
-    HttpClient gone = std::move(busy);
+    BlockingClient gone = std::move(busy);
   }
   {
-    HttpClient gone = std::move(idle);
+    BlockingClient gone = std::move(idle);
   }
   EXPECT_TRUE(eventually([&] { return is_closed_; }));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One socket, blocking, with the system's timeouts.
-#include "net/testing/http_client.h"
+#include "net/testing/blocking_client.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -41,7 +41,7 @@ std::string_view trim(std::string_view text) {
 
 }  // namespace
 
-struct HttpClient::Impl {
+struct BlockingClient::Impl {
   int fd = -1;
   SslContext context;
   Ssl ssl;
@@ -65,7 +65,7 @@ struct HttpClient::Impl {
   Result<std::optional<std::string>> take_chunk();
 };
 
-Result<void> HttpClient::Impl::start_tls(const std::string& trusted_pem) {
+Result<void> BlockingClient::Impl::start_tls(const std::string& trusted_pem) {
   context.reset(SSL_CTX_new(TLS_client_method()));
   const Bio bio(BIO_new_mem_buf(trusted_pem.data(), static_cast<int>(trusted_pem.size())));
   const Certificate trusted(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
@@ -85,7 +85,7 @@ Result<void> HttpClient::Impl::start_tls(const std::string& trusted_pem) {
   return lost("TLS", reason == nullptr ? "no handshake" : reason);
 }
 
-Result<bool> HttpClient::Impl::receive() {
+Result<bool> BlockingClient::Impl::receive() {
   std::array<char, 64 * 1024> buffer;
   ssize_t got = 0;
   if (ssl != nullptr) {
@@ -106,7 +106,7 @@ Result<bool> HttpClient::Impl::receive() {
   return true;
 }
 
-Result<std::string> HttpClient::Impl::take_line() {
+Result<std::string> BlockingClient::Impl::take_line() {
   std::size_t searched = 0;
   for (;;) {
     const std::size_t end = input.find("\r\n", searched);
@@ -121,7 +121,7 @@ Result<std::string> HttpClient::Impl::take_line() {
   }
 }
 
-Result<std::string> HttpClient::Impl::take_bytes(std::size_t count) {
+Result<std::string> BlockingClient::Impl::take_bytes(std::size_t count) {
   while (input.size() < count) {
     JOGAK_TRY(const bool is_more, receive());
     if (!is_more) return lost("reading a body", "the peer closed");
@@ -131,7 +131,7 @@ Result<std::string> HttpClient::Impl::take_bytes(std::size_t count) {
   return bytes;
 }
 
-Result<std::optional<std::string>> HttpClient::Impl::take_chunk() {
+Result<std::optional<std::string>> BlockingClient::Impl::take_chunk() {
   JOGAK_TRY(const std::string line, take_line());
   std::size_t size = 0;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), size, 16);
@@ -143,12 +143,13 @@ Result<std::optional<std::string>> HttpClient::Impl::take_chunk() {
   return std::optional(std::move(bytes));
 }
 
-HttpClient::HttpClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-HttpClient::HttpClient(HttpClient&&) noexcept = default;
-HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
-HttpClient::~HttpClient() = default;
+BlockingClient::BlockingClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+BlockingClient::BlockingClient(BlockingClient&&) noexcept = default;
+BlockingClient& BlockingClient::operator=(BlockingClient&&) noexcept = default;
+BlockingClient::~BlockingClient() = default;
 
-Result<HttpClient> HttpClient::connect(std::uint16_t port, const HttpClientOptions& options) {
+Result<BlockingClient> BlockingClient::connect(std::uint16_t port,
+                                               const BlockingClientOptions& options) {
   auto impl = std::make_unique<Impl>();
   impl->address = options.address;
   sockaddr_in to{};
@@ -170,10 +171,10 @@ Result<HttpClient> HttpClient::connect(std::uint16_t port, const HttpClientOptio
     return lost("connecting", std::strerror(errno));
   }
   if (!options.trusted_pem.empty()) JOGAK_TRY_VOID(impl->start_tls(options.trusted_pem));
-  return HttpClient(std::move(impl));
+  return BlockingClient(std::move(impl));
 }
 
-Result<void> HttpClient::send_raw(std::string_view bytes) {
+Result<void> BlockingClient::send_raw(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent =
         impl_->ssl != nullptr
@@ -185,8 +186,8 @@ Result<void> HttpClient::send_raw(std::string_view bytes) {
   return {};
 }
 
-Result<void> HttpClient::send_request(std::string_view method, std::string_view target,
-                                      const Headers& headers, std::string_view body) {
+Result<void> BlockingClient::send_request(std::string_view method, std::string_view target,
+                                          const Headers& headers, std::string_view body) {
   std::string text = fmt::format("{} {} HTTP/1.1\r\nHost: {}\r\n", method, target, impl_->address);
   for (const auto& [name, value] : headers) text += name + ": " + value + "\r\n";
   if (!body.empty()) text += fmt::format("Content-Length: {}\r\n", body.size());
@@ -195,7 +196,7 @@ Result<void> HttpClient::send_request(std::string_view method, std::string_view 
   return send_raw(text);
 }
 
-Result<HttpClient::Response> HttpClient::read_head() {
+Result<BlockingClient::Response> BlockingClient::read_head() {
   Response response;
   do {  // "100 Continue" comes before the answer
     response = {};
@@ -219,7 +220,7 @@ Result<HttpClient::Response> HttpClient::read_head() {
   return response;
 }
 
-Result<HttpClient::Response> HttpClient::read_response(std::string_view method) {
+Result<BlockingClient::Response> BlockingClient::read_response(std::string_view method) {
   JOGAK_TRY(Response response, read_head());
   if (method == "HEAD" || response.status == 204 || response.status == 304) return response;
   if (impl_->is_chunked) {
@@ -240,13 +241,15 @@ Result<HttpClient::Response> HttpClient::read_response(std::string_view method) 
   return response;
 }
 
-Result<HttpClient::Response> HttpClient::request(std::string_view method, std::string_view target,
-                                                 const Headers& headers, std::string_view body) {
+Result<BlockingClient::Response> BlockingClient::request(std::string_view method,
+                                                         std::string_view target,
+                                                         const Headers& headers,
+                                                         std::string_view body) {
   JOGAK_TRY_VOID(send_request(method, target, headers, body));
   return read_response(method);
 }
 
-Result<std::optional<std::string>> HttpClient::read_line() {
+Result<std::optional<std::string>> BlockingClient::read_line() {
   for (;;) {
     const std::size_t end = impl_->stream.find('\n');
     if (end != std::string::npos) {
@@ -261,16 +264,16 @@ Result<std::optional<std::string>> HttpClient::read_line() {
   }
 }
 
-Result<std::string> HttpClient::read_to_end() {
+Result<std::string> BlockingClient::read_to_end() {
   for (;;) {
     JOGAK_TRY(const bool is_more, impl_->receive());
     if (!is_more) return std::exchange(impl_->input, {});
   }
 }
 
-void HttpClient::end_writing() { ::shutdown(impl_->fd, SHUT_WR); }
+void BlockingClient::end_writing() { ::shutdown(impl_->fd, SHUT_WR); }
 
-void HttpClient::reset() {
+void BlockingClient::reset() {
   const linger at_once{.l_onoff = 1, .l_linger = 0};
   ::setsockopt(impl_->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   impl_->ssl.reset();

@@ -15,7 +15,7 @@
 
 namespace jogak::net {
 
-struct HttpClientOptions {
+struct BlockingClientOptions {
   std::string address = "127.0.0.1";
   // Not empty: TLS, trusting this certificate, which must be for the address.
   std::string trusted_pem = {};
@@ -23,7 +23,7 @@ struct HttpClientOptions {
   int timeout_s = 20;
 };
 
-class HttpClient {
+class BlockingClient {
  public:
   struct Response {
     int status = 0;
@@ -31,10 +31,11 @@ class HttpClient {
     std::string body;
   };
 
-  static Result<HttpClient> connect(std::uint16_t port, const HttpClientOptions& options = {});
-  HttpClient(HttpClient&&) noexcept;
-  HttpClient& operator=(HttpClient&&) noexcept;
-  ~HttpClient();
+  static Result<BlockingClient> connect(std::uint16_t port,
+                                        const BlockingClientOptions& options = {});
+  BlockingClient(BlockingClient&&) noexcept;
+  BlockingClient& operator=(BlockingClient&&) noexcept;
+  ~BlockingClient();
 
   // Sends one request and reads its answer.
   Result<Response> request(std::string_view method, std::string_view target,
@@ -59,7 +60,7 @@ class HttpClient {
 
  private:
   struct Impl;
-  explicit HttpClient(std::unique_ptr<Impl> impl);
+  explicit BlockingClient(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
