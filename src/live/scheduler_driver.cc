@@ -96,11 +96,16 @@ SchedulerDriver::~SchedulerDriver() {
 void SchedulerDriver::follow_all() {
   using Change = ClusterApi::ObjectChange;
   for (const auto& [resource, kind] : kOthers) {
-    following_.push_back(
-        api_.follow(resource, [this, kind](const Change& change) { on_other(kind, change); }));
+    following_.push_back(api_.follow(
+        resource, {.on_change = [this, kind](const Change& change) { on_other(kind, change); },
+                   .on_synced = nullptr}));
   }
-  following_.push_back(api_.follow("nodes", [this](const Change& change) { on_node(change); }));
-  following_.push_back(api_.follow("pods", [this](const Change& change) { on_pod(change); }));
+  following_.push_back(api_.follow(
+      "nodes",
+      {.on_change = [this](const Change& change) { on_node(change); }, .on_synced = nullptr}));
+  following_.push_back(api_.follow(
+      "pods",
+      {.on_change = [this](const Change& change) { on_pod(change); }, .on_synced = nullptr}));
 }
 
 void SchedulerDriver::fault(std::string what) { last_fault_ = std::move(what); }
@@ -282,12 +287,12 @@ void SchedulerDriver::bound(const std::string& key, const PodRef& ref, const std
       queue_.remove(key);
       told_.erase(key);
     }
-    api_.note(
-        {.pod = ref,
-         .type = "Normal",
-         .reason = "Scheduled",
-         .action = "Binding",
-         .message = fmt::format("Successfully assigned {}/{} to {}", ref.ns, ref.name, node)});
+    api_.note({.pod = ref,
+               .type = "Normal",
+               .reason = "Scheduled",
+               .action = "Binding",
+               .message = fmt::format("Successfully assigned {}/{} to {}", ref.ns, ref.name, node),
+               .reporter = "default-scheduler"});
     return;
   }
   ++counts_.bind_errors;
@@ -343,7 +348,8 @@ void SchedulerDriver::refuse(const std::string& key, core::PodId pod) {
                .type = "Warning",
                .reason = "FailedScheduling",
                .action = "Scheduling",
-               .message = message});
+               .message = message,
+               .reporter = "default-scheduler"});
   }
   preempt(ref, victims);
 }
@@ -353,13 +359,13 @@ void SchedulerDriver::preempt(const PodRef& preemptor, const std::vector<core::P
     const PodRef ref = ref_of(victim);
     ++counts_.preempted;
     cluster_.set_terminating(victim);
-    api_.note(
-        {.pod = ref,
-         .type = "Normal",
-         .reason = "Preempted",
-         .action = "Preempting",
-         .message = fmt::format("Preempted by pod {} on node {}", preemptor.uid,
-                                cluster_.text(cluster_.node(cluster_.pod(victim).node).name))});
+    api_.note({.pod = ref,
+               .type = "Normal",
+               .reason = "Preempted",
+               .action = "Preempting",
+               .message = fmt::format("Preempted by pod {} on node {}", preemptor.uid,
+                                      cluster_.text(cluster_.node(cluster_.pod(victim).node).name)),
+               .reporter = "default-scheduler"});
     api_.preempt(ref,
                  fmt::format("{}: preempting to accommodate a higher priority pod", kScheduler),
                  [this, alive = alive_, ref](const Result<void>& outcome) {

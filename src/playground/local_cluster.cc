@@ -11,8 +11,6 @@ namespace jogak::playground {
 
 namespace {
 
-constexpr std::string_view kComponent = "default-scheduler";
-
 Error error_of(const api::ApiError& refusal) {
   Errc code = Errc::Invalid;
   if (refusal.code == 404) code = Errc::NotFound;
@@ -34,14 +32,20 @@ Doc metadata_of(const live::PodRef& pod) {
 }  // namespace
 
 std::shared_ptr<void> LocalCluster::follow(std::string_view resource, Follower follower) {
-  return api_.follow(resource, [follower = std::move(follower)](const api::Api::Change& change) {
+  auto handle = api_.follow(resource, [follower](const api::Api::Change& change) {
     std::string json;
     change.object->append_json(json);
-    follower({.is_deleted = change.type == store::EventType::Deleted,
-              .ns = api::namespace_of(*change.object),
-              .name = api::name_of(*change.object),
-              .json = json});
+    follower.on_change({.is_deleted = change.type == store::EventType::Deleted,
+                        .ns = api::namespace_of(*change.object),
+                        .name = api::name_of(*change.object),
+                        .json = json});
   });
+  if (follower.on_synced) {
+    api_.loop().post([weak = std::weak_ptr(handle), on_synced = std::move(follower.on_synced)] {
+      if (!weak.expired()) on_synced();
+    });
+  }
+  return handle;
 }
 
 void LocalCluster::bind(const live::Binding& binding, Done done) {
@@ -91,12 +95,37 @@ void LocalCluster::preempt(const live::PodRef& victim, const std::string& messag
   done(outcome_of(api_.remove("pods", victim.ns, victim.name, options)));
 }
 
+void LocalCluster::plan_claim(const live::ClaimPlan& plan, Done done) {
+  if (plan.volume.empty()) {
+    Doc patch = Doc::object();
+    patch.at("metadata").set("uid", plan.uid);
+    patch.at("metadata", "annotations").set("volume.kubernetes.io/selected-node", plan.node);
+    return done(outcome_of(
+        api_.patch("persistentvolumeclaims", plan.ns, plan.name, api::PatchType::Merge, patch)));
+  }
+  Doc patch = Doc::object();
+  patch.at("spec").set("claimRef", Doc::object()
+                                       .set("apiVersion", "v1")
+                                       .set("kind", "PersistentVolumeClaim")
+                                       .set("namespace", plan.ns)
+                                       .set("name", plan.name)
+                                       .set("uid", plan.uid));
+  done(outcome_of(api_.patch("persistentvolumes", "", plan.volume, api::PatchType::Merge, patch)));
+}
+
+void LocalCluster::read_pod(const live::PodRef& pod,
+                            std::function<void(Result<std::string> json)> done) {
+  const auto found = api_.get("pods", pod.ns, pod.name);
+  if (!found.has_value()) return done(std::unexpected(error_of(found.error())));
+  done(found->json(JsonWriter::Style::Compact));
+}
+
 void LocalCluster::note(const live::PodNote& note) {
   Doc event = Doc::object();
   event.set("metadata",
             Doc::object().set("generateName", note.pod.name + ".").set("namespace", note.pod.ns));
   event.set("eventTime", api::format_micro_time(api_.now()))
-      .set("reportingComponent", kComponent)
+      .set("reportingComponent", note.reporter)
       .set("reportingInstance", "jogak")
       .set("action", note.action)
       .set("reason", note.reason)

@@ -22,6 +22,9 @@ class LocalCluster : public live::ClusterApi {
   void bind(const live::Binding& binding, Done done) override;
   void refuse(const Refusal& refusal, Done done) override;
   void preempt(const live::PodRef& victim, const std::string& message, Done done) override;
+  void plan_claim(const live::ClaimPlan& plan, Done done) override;
+  void read_pod(const live::PodRef& pod,
+                std::function<void(Result<std::string> json)> done) override;
   void note(const live::PodNote& note) override;
 
  private:

@@ -37,20 +37,23 @@ std::shared_ptr<void> ScriptedCluster::follow(std::string_view resource, Followe
   auto handle = std::make_shared<Follower>(std::move(follower));
   followers_[std::string(resource)].push_back(handle);
   for (const auto& [key, object] : objects_[std::string(resource)]) emit(resource, object, false);
+  loop_.after(change_delay, [weak = std::weak_ptr(handle)] {
+    if (const auto told = weak.lock(); told != nullptr && told->on_synced) told->on_synced();
+  });
   return handle;
 }
 
 // Followers are told in later turns, as of an API server.
 void ScriptedCluster::emit(std::string_view resource, const Doc& object, bool is_deleted) {
   for (const std::weak_ptr<Follower>& weak : followers_[std::string(resource)]) {
-    loop_.after(change_delay,
-                [weak, is_deleted, ns = object.get("metadata", "namespace").as_string(),
-                 name = object.get("metadata", "name").as_string(),
-                 json = object.json(JsonWriter::Style::Compact)] {
-                  if (const auto follower = weak.lock()) {
-                    (*follower)({.is_deleted = is_deleted, .ns = ns, .name = name, .json = json});
-                  }
-                });
+    loop_.after(
+        change_delay, [weak, is_deleted, ns = object.get("metadata", "namespace").as_string(),
+                       name = object.get("metadata", "name").as_string(),
+                       json = object.json(JsonWriter::Style::Compact)] {
+          if (const auto follower = weak.lock()) {
+            follower->on_change({.is_deleted = is_deleted, .ns = ns, .name = name, .json = json});
+          }
+        });
   }
 }
 
@@ -155,6 +158,33 @@ void ScriptedCluster::preempt(const PodRef& victim, const std::string& /*message
     if (pod_of(victim).has_value()) remove("pods", victim.ns, victim.name);
   });
   answer(std::move(done), {});
+}
+
+void ScriptedCluster::plan_claim(const ClaimPlan& plan, Done done) {
+  claim_plans.push_back(plan);
+  Doc* claim = find("persistentvolumeclaims", plan.ns, plan.name);
+  if (claim == nullptr) return answer(std::move(done), error(Errc::NotFound));
+  if (plan.volume.empty()) {
+    claim->at("metadata", "annotations").set("volume.kubernetes.io/selected-node", plan.node);
+    emit("persistentvolumeclaims", *claim, false);
+    return answer(std::move(done), {});
+  }
+  Doc* volume = find("persistentvolumes", "", plan.volume);
+  if (volume == nullptr) return answer(std::move(done), error(Errc::NotFound));
+  volume->at("spec").set(
+      "claimRef",
+      Doc::object().set("namespace", plan.ns).set("name", plan.name).set("uid", plan.uid));
+  emit("persistentvolumes", *volume, false);
+  answer(std::move(done), {});
+}
+
+void ScriptedCluster::read_pod(const PodRef& pod, std::function<void(Result<std::string>)> done) {
+  ++reads;
+  const auto found = pod_of(pod);
+  Result<std::string> outcome = fail(Errc::NotFound, "no such pod");
+  if (found.has_value()) outcome = (*found)->json(JsonWriter::Style::Compact);
+  if (answer_delay == 0) return done(std::move(outcome));
+  loop_.after(answer_delay, [done = std::move(done), outcome] { done(outcome); });
 }
 
 Doc pod(std::string_view name, int cpu, int priority) {

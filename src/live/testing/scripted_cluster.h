@@ -28,6 +28,8 @@ class ScriptedCluster : public ClusterApi {
   void bind(const Binding& binding, Done done) override;
   void refuse(const Refusal& refusal, Done done) override;
   void preempt(const PodRef& victim, const std::string& message, Done done) override;
+  void plan_claim(const ClaimPlan& plan, Done done) override;
+  void read_pod(const PodRef& pod, std::function<void(Result<std::string>)> done) override;
   void note(const PodNote& note) override { notes.push_back(note); }
 
   // What users and other components do.
@@ -54,6 +56,8 @@ class ScriptedCluster : public ClusterApi {
   std::vector<std::string> preempted;         // names, asked for
   std::vector<std::string> accepted_victims;  // uids
   std::vector<PodNote> notes;
+  std::vector<ClaimPlan> claim_plans;
+  int reads = 0;  // calls of read_pod()
 
  private:
   void emit(std::string_view resource, const Doc& object, bool is_deleted);
