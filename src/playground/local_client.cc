@@ -95,6 +95,7 @@ void Exchange::deliver() {
     }
   }
   is_delivering_ = false;
+  if (is_dropped_) events_ = {};
   const auto drained = on_drain_;  // it may end the answer
   if (pending_ == 0 && !is_closed_ && drained) drained();
 }
@@ -172,7 +173,7 @@ void Exchange::drop() {
   timer_ = 0;
   pieces_.clear();
   pending_ = 0;
-  // events_ are kept until the exchange goes: one of them may be running
+  if (!is_delivering_) events_ = {};  // else one of them may be running
   close();
 }
 
