@@ -33,6 +33,12 @@ def skip_reason(test):
     return "" if skipped is None else skipped.get("message", "")
 
 
+def skip_line(test):
+    """Its name and what it said about why it cannot run here."""
+    said = (test.findtext("system-out") or "").strip().splitlines()
+    return f"{test.get('name')}: {said[-1] if said else 'skipped'}"
+
+
 def main():
     if len(sys.argv) < 2:
         print("usage: run_tests.py BUILD_DIR [ctest options]", file=sys.stderr)
@@ -64,6 +70,7 @@ def main():
             counts = None
         if counts is None and "SKIP_RETURN_CODE" in skip_reason(test):
             counts = (0, 0, 1)
+            print(skip_line(test))
         elif counts is None:
             counts = (1, 0, 0) if run_ok else (0, 1, 0)
         elif not run_ok and counts[1] == 0:
