@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/model/spec.h"
-#include "sim/yaml_fields.h"
+#include "yaml/yaml_fields.h"
 
 namespace jogak::sim {
 

@@ -4,11 +4,8 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include <fmt/format.h>
-#include <yaml-cpp/eventhandler.h>
-#include <yaml-cpp/yaml.h>
 
 #include "base/quantity.h"
 #include "base/units.h"
@@ -137,8 +134,7 @@ void read_mix(YamlFields fields, Scenario& scenario) {
   scenario.mix.push_back(std::move(entry));
 }
 
-void read_scenario(YamlErrors& errors, const YAML::Node& root, Scenario& scenario) {
-  YamlFields fields(errors, root, "");
+void read_scenario(YamlFields& fields, Scenario& scenario) {
   scenario.name = fields.text("name", scenario.name);
   scenario.policy = fields.text("policy", scenario.policy);
   if (const auto policy = core::make_policy(scenario.policy, 0); !policy) {
@@ -152,32 +148,6 @@ void read_scenario(YamlErrors& errors, const YAML::Node& root, Scenario& scenari
   for (YamlFields& entry : fields.maps("events")) read_event(std::move(entry), scenario);
   for (YamlFields& entry : fields.maps("mix")) read_mix(std::move(entry), scenario);
   fields.finish();
-}
-
-// Only whether there is a document counts.
-class NoEvents final : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark&) override {}
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                  YAML::EmitterStyle::value) override {}
-  void OnMapEnd() override {}
-};
-
-// YAML::Load takes the first of several documents in silence, and YAML::LoadAll (0.7) never ends on
-// some broken texts, whose rest it takes for an endless row of documents.
-bool has_one_document(const std::string& text) {
-  std::istringstream stream(text);
-  YAML::Parser parser(stream);
-  NoEvents events;
-  return parser.HandleNextDocument(events) && !parser.HandleNextDocument(events);
 }
 
 // Milli of one device that a share of so many MiB is, by the first device that knows its memory.
@@ -202,19 +172,8 @@ std::int64_t request_of(const core::PodShape& shape, std::string_view name) {
 }  // namespace
 
 Result<void> parse_scenario(std::string file, std::string_view text, Scenario& scenario) {
-  YamlErrors errors(file);
-  try {
-    const std::string whole(text);
-    const YAML::Node root = has_one_document(whole) ? YAML::Load(whole) : YAML::Node();
-    if (!root.IsMap()) {
-      return invalid("{}: expected one YAML document, a map with nodes and pods", file);
-    }
-    read_scenario(errors, root, scenario);
-  } catch (const YAML::Exception& error) {
-    if (error.mark.is_null()) return invalid("{}: {}", file, error.msg);
-    return invalid("{}:{}: {}", file, error.mark.line + 1, error.msg);
-  }
-  return errors.result();
+  return read_yaml_map(file, text, "a map with nodes and pods",
+                       [&](YamlFields& fields) { read_scenario(fields, scenario); });
 }
 
 Result<void> check_scenario(const Scenario& scenario) {

@@ -6,19 +6,21 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/loop.h"
 #include "base/result.h"
 
 namespace YAML {
 class Node;
 }
 
-namespace jogak::sim {
+namespace jogak {
 
 class YamlErrors {
  public:
@@ -50,6 +52,8 @@ class YamlFields {
                        std::int64_t max);
   bool flag(std::string_view name, bool fallback);
   std::int64_t seconds_ns(std::string_view name, std::int64_t fallback_ns);
+  // As Kubernetes writes spans: "15s", "1m30s", "250ms"; in [min, max].
+  TimeUs span(std::string_view name, TimeUs fallback, TimeUs min, TimeUs max);
   // Kubernetes quantities: in thousandths or in whole units; not negative.
   std::int64_t milli(std::string_view name, std::int64_t fallback);
   std::int64_t quantity(std::string_view name, std::int64_t fallback);
@@ -83,4 +87,16 @@ class YamlFields {
   std::vector<std::string> known_;  // names asked for, for suggestions
 };
 
-}  // namespace jogak::sim
+// "15s", "1h2m0.5s", "0": as Go reads durations, not negative; nullopt: not one, or beyond a
+// hundred years.
+std::optional<TimeUs> parse_span(std::string_view text);
+// The shortest such text: "1m30s", "250ms", "0s".
+std::string span_text(TimeUs span);
+
+// Reads one YAML document, which must be a map; `expected` says so in the error ("a map with nodes
+// and pods"). `read` takes the fields and calls finish(). Errors: Invalid, "FILE:LINE: path: what".
+Result<void> read_yaml_map(const std::string& file, std::string_view text,
+                           std::string_view expected,
+                           const std::function<void(YamlFields& fields)>& read);
+
+}  // namespace jogak

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // See yaml_fields.h. Nothing here throws for bad content: node types are asked before they are
 // read.
-#include "sim/yaml_fields.h"
+#include "yaml/yaml_fields.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <sstream>
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "base/edit_distance.h"
 #include "base/parse_number.h"
 #include "base/quantity.h"
 
-namespace jogak::sim {
+namespace jogak {
 
 namespace {
 
@@ -28,12 +32,112 @@ std::string short_text(std::string_view text) {
   return text.size() > kShown ? shown + "..." : shown;
 }
 
+struct SpanUnit {
+  std::string_view name;
+  TimeUs us;
+};
+// Longer names first: "ms" is not minutes.
+constexpr std::array<SpanUnit, 5> kSpanUnits = {{{"ms", kMsInUs},
+                                                 {"us", 1},
+                                                 {"h", 3600 * kSecondInUs},
+                                                 {"m", 60 * kSecondInUs},
+                                                 {"s", kSecondInUs}}};
+constexpr TimeUs kSpanMax = 100LL * 366 * 24 * 3600 * kSecondInUs;
+
+// Only whether there is a document counts.
+class NoEvents final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+// YAML::Load takes the first of several documents in silence, and YAML::LoadAll (0.7) never ends on
+// some broken texts, whose rest it takes for an endless row of documents.
+bool has_one_document(const std::string& text) {
+  std::istringstream stream(text);
+  YAML::Parser parser(stream);
+  NoEvents events;
+  return parser.HandleNextDocument(events) && !parser.HandleNextDocument(events);
+}
+
 int line_of(const YAML::Node& node) {
   const YAML::Mark mark = node.Mark();
   return mark.is_null() ? 0 : mark.line + 1;
 }
 
 }  // namespace
+
+std::optional<TimeUs> parse_span(std::string_view text) {
+  if (text == "0") return 0;
+  TimeUs total = 0;
+  if (text.empty()) return std::nullopt;
+  while (!text.empty()) {
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
+    const std::string_view number = text.substr(0, digits);
+    text.remove_prefix(digits);
+    const auto unit = std::ranges::find_if(
+        kSpanUnits, [&](const SpanUnit& candidate) { return text.starts_with(candidate.name); });
+    // Six digits behind the point are a microsecond of a second; more say nothing here.
+    const std::size_t point = std::min(number.find('.'), number.size());
+    const std::string_view fraction = point < number.size() ? number.substr(point + 1) : "";
+    if (unit == kSpanUnits.end() || number.empty() || number == "." || fraction.size() > 6 ||
+        fraction.find('.') != std::string_view::npos) {
+      return std::nullopt;
+    }
+    text.remove_prefix(unit->name.size());
+    const auto whole =
+        parse_int(point == 0 ? "0" : number.substr(0, point), 0, kSpanMax / unit->us);
+    if (!whole) return std::nullopt;
+    TimeUs part = *whole * unit->us;
+    TimeUs scale = unit->us;
+    for (const char digit : fraction) {
+      // Exact as long as the unit divides by ten; what is finer than a microsecond is dropped.
+      part += scale * (digit - '0') / 10;
+      scale /= 10;
+    }
+    total += part;
+    if (total > kSpanMax) return std::nullopt;
+  }
+  return total;
+}
+
+std::string span_text(TimeUs span) {
+  if (span == 0) return "0s";
+  std::string text;
+  for (const std::string_view name : {"h", "m", "s", "ms", "us"}) {
+    const auto unit = std::ranges::find(kSpanUnits, name, &SpanUnit::name);
+    if (span >= unit->us) text += fmt::format("{}{}", span / unit->us, name);
+    span %= unit->us;
+  }
+  return text;
+}
+
+Result<void> read_yaml_map(const std::string& file, std::string_view text,
+                           std::string_view expected,
+                           const std::function<void(YamlFields& fields)>& read) {
+  YamlErrors errors(file);
+  try {
+    const std::string whole(text);
+    const YAML::Node root = has_one_document(whole) ? YAML::Load(whole) : YAML::Node();
+    if (!root.IsMap()) return invalid("{}: expected one YAML document, {}", file, expected);
+    YamlFields fields(errors, root, "");
+    read(fields);
+  } catch (const YAML::Exception& error) {
+    if (error.mark.is_null()) return invalid("{}: {}", file, error.msg);
+    return invalid("{}:{}: {}", file, error.mark.line + 1, error.msg);
+  }
+  return errors.result();
+}
 
 struct YamlFields::Field {
   std::string name;
@@ -158,6 +262,20 @@ std::int64_t YamlFields::seconds_ns(std::string_view name, std::int64_t fallback
   return fallback_ns;
 }
 
+TimeUs YamlFields::span(std::string_view name, TimeUs fallback, TimeUs min, TimeUs max) {
+  const auto value = scalar(name);
+  if (!value) return fallback;
+  const auto span = parse_span(*value);
+  if (span && *span >= min && *span <= max) return *span;
+  if (!span) {
+    bad(name, fmt::format("expected a time like 15s or 1m30s, got {}", short_text(*value)));
+  } else {
+    bad(name, fmt::format("must be {} to {}, got {}", span_text(min), span_text(max),
+                          short_text(*value)));
+  }
+  return fallback;
+}
+
 std::int64_t YamlFields::milli(std::string_view name, std::int64_t fallback) {
   const auto value = scalar(name);
   if (!value) return fallback;
@@ -239,4 +357,4 @@ std::optional<YamlFields> YamlFields::map(std::string_view name) {
   return YamlFields(*errors_, *node, path_to(name));
 }
 
-}  // namespace jogak::sim
+}  // namespace jogak
