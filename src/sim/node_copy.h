@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node of a cluster as the value it could have been made from, and a fresh one of the same shape:
+// what a node group would add.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/model/cluster.h"
+
+namespace jogak::sim {
+
+// upsert_node() of it changes nothing that a decision reads. Serial numbers of devices are not
+// known to the cluster and stay empty.
+core::NodeSpec spec_of(const core::Cluster& cluster, core::NodeId node);
+
+// A new node of that shape: labels that carry the old name carry the new one; it is not cordoned,
+// its devices are healthy, and taints that tell of the old one's condition are gone.
+core::NodeSpec copy_of(const core::Cluster& cluster, core::NodeId node, std::string_view name);
+
+}  // namespace jogak::sim
