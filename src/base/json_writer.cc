@@ -80,6 +80,15 @@ void append_json_string(std::string& out, std::string_view text) {
   out += '"';
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 std::string fixed_decimal(double value, int places) {
   JOGAK_CHECK(places >= 0 && places <= 17);
   if (!std::isfinite(value)) return "null";

@@ -16,6 +16,9 @@ namespace jogak {
 // Appends `text` in double quotes, escaped so that it is a string in JSON and in YAML too.
 void append_json_string(std::string& out, std::string_view text);
 
+// Whether all of it is UTF-8, as JSON and YAML must be.
+bool is_utf8(std::string_view text);
+
 // A number with exactly `places` digits after the point (0 to 17), "-0.00" as "0.00". What is not
 // finite has no number in JSON and gives "null".
 std::string fixed_decimal(double value, int places);

@@ -143,6 +143,7 @@ TEST(Config, ValuesAreChecked) {
   EXPECT_EQ(error_of("logging: {format: xml}"),
             "c.yaml:3: logging.format: expected auto, json or text, got xml");
   EXPECT_NE(error_of("bindingsInFlightMax: 0"), "");
+  EXPECT_EQ(error_of("clientConnection: {kubeconfig: \"\xda\"}"), "c.yaml: is not UTF-8 text");
 }
 
 }  // namespace
