@@ -60,7 +60,7 @@ bool fill(X509* certificate, EVP_PKEY* key, const std::string& alternative_names
   // It is its own authority: what trusts it also finds that it may sign.
   return add_extension(certificate, NID_basic_constraints, "critical,CA:TRUE") &&
          add_extension(certificate, NID_key_usage, "critical,digitalSignature,keyCertSign") &&
-         add_extension(certificate, NID_ext_key_usage, "serverAuth") &&
+         add_extension(certificate, NID_ext_key_usage, "serverAuth,clientAuth") &&
          add_extension(certificate, NID_subject_key_identifier, "hash") &&
          add_extension(certificate, NID_subject_alt_name, alternative_names) &&
          X509_sign(certificate, key, EVP_sha256()) > 0;

@@ -230,9 +230,27 @@ Result<void> use_key(SSL_CTX* context, const std::string& pem) {
   return {};
 }
 
+Result<void> require_clients_of(SSL_CTX* context, const std::string& pem) {
+  const Bio bio = memory_bio(pem);
+  int count = 0;
+  for (;; ++count) {
+    const Certificate next(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+    if (next == nullptr) break;
+    if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context), next.get()) != 1 ||
+        SSL_CTX_add_client_CA(context, next.get()) != 1) {
+      return invalid("TLS authority of clients: {}", openssl_error());
+    }
+  }
+  if (count == 0) return invalid("TLS authority of clients: not PEM: {}", openssl_error());
+  ERR_clear_error();  // the end of the text
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  return {};
+}
+
 }  // namespace
 
-Result<std::shared_ptr<TlsContext>> TlsContext::make(const TlsIdentity& identity) {
+Result<std::shared_ptr<TlsContext>> TlsContext::make(const TlsIdentity& identity,
+                                                     const std::string& client_ca_pem) {
   SslContext context(SSL_CTX_new(TLS_server_method()));
   if (context == nullptr) return fail(Errc::Unavailable, "TLS: {}", openssl_error());
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
@@ -240,9 +258,13 @@ Result<std::shared_ptr<TlsContext>> TlsContext::make(const TlsIdentity& identity
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                       SSL_MODE_RELEASE_BUFFERS);
+  static constexpr std::string_view kSessions = "jogak";  // of one context are not another's
+  SSL_CTX_set_session_id_context(
+      context.get(), reinterpret_cast<const unsigned char*>(kSessions.data()), kSessions.size());
   SSL_CTX_set_alpn_select_cb(context.get(), choose_protocol, nullptr);
   JOGAK_TRY_VOID(use_certificates(context.get(), identity.certificate_pem));
   JOGAK_TRY_VOID(use_key(context.get(), identity.key_pem));
+  if (!client_ca_pem.empty()) JOGAK_TRY_VOID(require_clients_of(context.get(), client_ca_pem));
   return std::make_shared<OpensslContext>(std::move(context));
 }
 

@@ -18,12 +18,15 @@ struct TlsIdentity {
 };
 
 // A fresh key (P-256) and a certificate for these host names and addresses, signed by itself and
-// good for a year: clients trust it by having it. It never leaves memory here.
+// good for a year, for either side of a connection: peers trust it by having it. It never leaves
+// memory here.
 Result<TlsIdentity> make_self_signed(const std::vector<std::string>& hosts);
 
 class TlsContext {
  public:
-  static Result<std::shared_ptr<TlsContext>> make(const TlsIdentity& identity);
+  // `client_ca_pem` not empty: clients must show a certificate that one of these has signed.
+  static Result<std::shared_ptr<TlsContext>> make(const TlsIdentity& identity,
+                                                  const std::string& client_ca_pem = {});
   virtual ~TlsContext() = default;
 
   // The server's side of a connection on that socket, which it does not close.
