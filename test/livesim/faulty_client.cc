@@ -479,6 +479,7 @@ void Flight::drop() {
   loop_.cancel(timer_);
   timer_ = 0;
   if (!is_giving_) events_ = {};
+  if (net_.observer != nullptr) net_.observer->on_ended(call_);
   // A write that is at the server already is carried out; a stream ends.
   if (request_.method == "GET" && inner_ != nullptr) break_off();
 }

@@ -35,6 +35,7 @@ class CallObserver {
   virtual void on_handled(const Call&) {}   // reaches the server, just before it acts
   virtual void on_answered(const Call&) {}  // the server has answered with `status`
   virtual void on_told(const Call&) {}      // the client reads `told_status`
+  virtual void on_ended(const Call&) {}     // the client heard its last of it, or gave it up
 };
 
 // What all processes of a run share.
