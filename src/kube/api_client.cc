@@ -6,7 +6,6 @@
 #include "kube/api_client.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "kube/status.h"
@@ -20,16 +19,6 @@ constexpr TimeUs kRetryAfterMax = 60 * kSecondInUs;
 constexpr TimeUs kRetryAfterMin = 100 * kMsInUs;
 constexpr int kBrokenMax = 4;
 constexpr TimeUs kBrokenDelay = 100 * kMsInUs;  // doubles
-
-std::optional<TimeUs> retry_after_of(const net::Headers& headers) {
-  const std::string_view text = net::header(headers, "Retry-After");
-  if (text.empty()) return std::nullopt;
-  std::int64_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  // A date, which proxies may send, or nonsense: come again soon.
-  if (error != std::errc() || end != text.data() + text.size() || seconds < 0) return kSecondInUs;
-  return std::min<std::int64_t>(seconds, 24 * 3600) * kSecondInUs;
-}
 
 bool asks_to_come_again(int status) { return status == 429 || status >= 500; }
 
@@ -95,7 +84,7 @@ void ApiClient::attempt(const std::shared_ptr<Call>& call) {
                         const auto of = weak.lock();
                         if (of == nullptr) return;
                         of->answer.status = status;
-                        of->answer.retry_after = retry_after_of(headers);
+                        of->answer.retry_after = retry_after_of(headers, "");
                         of->answer.warnings = warnings_of(headers);
                       },
                   .on_body =
@@ -134,7 +123,7 @@ void ApiClient::on_end(const std::shared_ptr<Call>& call, Result<void> outcome) 
   note_warnings(call->answer.warnings);
   ApiAnswer& answer = call->answer;
   if (answer.status >= 400 && !answer.retry_after) {
-    answer.retry_after = status_retry_after(answer.body);
+    answer.retry_after = retry_after_of({}, answer.body);
   }
   const bool may_be_done = answer.status == 504 && request.method == "POST";
   if (asks_to_come_again(answer.status) && answer.retry_after && !may_be_done &&

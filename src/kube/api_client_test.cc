@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/sim_loop.h"
-#include "kube/status.h"
 #include "kube/testing/scripted_http.h"
 
 namespace jogak::kube {

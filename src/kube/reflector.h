@@ -16,8 +16,8 @@
 #include <string_view>
 
 #include "base/loop.h"
-#include "base/rng.h"
 #include "kube/api_client.h"
+#include "kube/object_change.h"
 
 namespace jogak::kube {
 
@@ -26,33 +26,24 @@ struct ReflectorOptions {
   std::string field_selector = {};  // "status.phase!=Succeeded,status.phase!=Failed"
   std::string label_selector = {};
   int page_size = 500;
-  bool may_stream = true;           // try a streaming list (WatchList) first
-  std::uint64_t seed = 1;           // of jitter
-};
-
-// Views hold during the call only.
-struct ObjectChange {
-  bool is_deleted = false;
-  // Deleted, seen only as a gap between two lists: `json` is empty.
-  bool is_gap = false;
-  std::string_view ns, name, uid, version;
-  std::string_view json;  // the whole object; its last state when deleted
+  bool may_stream = true;  // try a streaming list (WatchList) first
+  std::uint64_t seed = 1;  // of jitter
 };
 
 struct ReflectorState {
-  bool is_synced = false;      // the first list is complete
-  std::string last_error;      // of the last failure, "" once things go on
-  TimeUs failing_since = 0;    // 0: not failing
+  bool is_synced = false;    // the first list is complete
+  std::string last_error;    // of the last failure, "" once things go on
+  TimeUs failing_since = 0;  // 0: not failing
   std::uint64_t lists = 0, watches = 0, events = 0, gaps = 0;
-  std::string version;         // last seen
+  std::string version;  // last seen
 };
 
 class Reflector {
  public:
   struct Events {
     std::function<void(const ObjectChange&)> on_change;
-    std::function<void()> on_synced;                  // once, after the first list
-    std::function<void(const Error&)> on_error;       // each failure; it goes on by itself
+    std::function<void()> on_synced;             // once, after the first list
+    std::function<void(const Error&)> on_error;  // each failure; it goes on by itself
   };
   // Begins at once. `api` outlives it. No event before the call returns, none after destruction
   // (which may happen inside an event).

@@ -5,6 +5,7 @@
 #include "kube/status.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <string>
 #include <utility>
@@ -18,6 +19,7 @@ namespace jogak::kube {
 namespace {
 
 constexpr std::size_t kMessageMax = 500;
+constexpr std::int64_t kRetryAfterSecondsMax = 24 * 3600;
 
 std::string_view reason_of_code(int status) {
   switch (status) {
@@ -110,15 +112,24 @@ std::optional<Status> read_status(std::string_view json) {
     status.code = static_cast<int>(number);
   }
   if (root["details"]["retryAfterSeconds"].get(number) == simdjson::SUCCESS && number > 0) {
-    status.retry_after = std::min<std::int64_t>(number, 24 * 3600) * kSecondInUs;
+    status.retry_after = std::min(number, kRetryAfterSecondsMax) * kSecondInUs;
   }
   return status;
 }
 
 }  // namespace
 
-std::optional<TimeUs> status_retry_after(std::string_view json) {
-  const auto status = read_status(json);
+std::optional<TimeUs> retry_after_of(const net::Headers& headers, std::string_view body) {
+  const std::string_view text = net::header(headers, "Retry-After");
+  if (!text.empty()) {
+    std::int64_t seconds = 0;
+    const char* const text_end = text.data() + text.size();
+    const auto [end, error] = std::from_chars(text.data(), text_end, seconds);
+    // A date, which proxies may send, or nonsense: come again soon.
+    if (error != std::errc() || end != text_end || seconds < 0) return kSecondInUs;
+    return std::min(seconds, kRetryAfterSecondsMax) * kSecondInUs;
+  }
+  const auto status = read_status(body);
   return status ? status->retry_after : std::nullopt;
 }
 
