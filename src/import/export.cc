@@ -190,6 +190,25 @@ void write_pdb(JsonWriter& json, const core::PdbSpec& p) {
   json.end_object().end_object().end_object();
 }
 
+// Volumes of plugins that moved to CSI drivers are written as what they were.
+void write_source(JsonWriter& json, const core::CsiSource& source) {
+  struct Moved {
+    std::string_view plugin, field, id;
+  };
+  constexpr Moved kMoved[] = {{"kubernetes.io/aws-ebs", "awsElasticBlockStore", "volumeID"},
+                              {"kubernetes.io/gce-pd", "gcePersistentDisk", "pdName"},
+                              {"kubernetes.io/azure-disk", "azureDisk", "diskURI"},
+                              {"kubernetes.io/cinder", "cinder", "volumeID"},
+                              {"kubernetes.io/vsphere-volume", "vsphereVolume", "volumePath"}};
+  for (const Moved& moved : kMoved) {
+    if (moved.plugin != source.migrated_from) continue;
+    json.key(moved.field).begin_object().field(moved.id, source.handle).end_object();
+    return;
+  }
+  json.key("csi").begin_object().field("driver", source.driver);
+  json.field("volumeHandle", source.handle).end_object();
+}
+
 void write_pv(JsonWriter& json, const core::PersistentVolumeSpec& v) {
   begin_kind(json, "v1", "PersistentVolume");
   open_meta(json, "", v.name, v.deleting);
@@ -210,10 +229,7 @@ void write_pv(JsonWriter& json, const core::PersistentVolumeSpec& v) {
     if (!v.claim_uid.empty()) json.field("uid", v.claim_uid);
     json.end_object();
   }
-  if (v.csi) {
-    json.key("csi").begin_object().field("driver", v.csi->driver);
-    json.field("volumeHandle", v.csi->handle).end_object();
-  }
+  if (v.csi) write_source(json, *v.csi);
   json.end_object().key("status").begin_object().field("phase", v.phase).end_object().end_object();
 }
 
@@ -376,8 +392,8 @@ std::string quantity_text(std::string_view resource, std::int64_t amount) {
   return std::to_string(amount) + (resource == "cpu" ? "m" : "");
 }
 
-Result<std::string> export_list(const Cluster& cluster) {
-  JsonWriter json(JsonWriter::Style::Pretty);
+Result<std::string> export_list(const Cluster& cluster, const ExportOptions& options) {
+  JsonWriter json(options.style);
   begin_kind(json, "v1", "List");
   json.key("items").begin_array();
   write_objects(json, cluster.objects());
@@ -390,7 +406,10 @@ Result<std::string> export_list(const Cluster& cluster) {
     pods.emplace_back(cluster.pod_full_name(core::PodId{i}), core::PodId{i});
   }
   std::ranges::sort(pods);
-  for (const auto& [name, pod] : pods) JOGAK_TRY_VOID(write_pod(json, cluster, pod));
+  for (const auto& [name, pod] : pods) {
+    const std::string_view scheduler = options.scheduler_name ? options.scheduler_name(pod) : "";
+    JOGAK_TRY_VOID(write_pod(json, cluster, pod, scheduler));
+  }
   json.end_array().end_object();
   return json.take();
 }

@@ -5,8 +5,12 @@
 // carriers of images and of the defaults that scores assume.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/json_writer.h"
 #include "base/result.h"
@@ -14,14 +18,22 @@
 
 namespace jogak::importer {
 
-// Nodes, pods, namespaces, budgets, workloads and storage objects, sorted by kind and name. Errors:
-// Invalid, naming the pod or node that no Kubernetes object describes (a scenario may have such).
-Result<std::string> export_list(const core::Cluster& cluster);
+struct ExportOptions {
+  JsonWriter::Style style = JsonWriter::Style::Pretty;
+  // spec.schedulerName of a pod, which the cluster itself does not keep; "" for the default.
+  std::function<std::string_view(core::PodId)> scheduler_name = {};
+};
+
+// Nodes, pods, namespaces, budgets, workloads and storage objects, sorted by kind and name.
+// Whatever was read from Kubernetes objects can be written. Errors: Invalid, naming the pod or node
+// that no such object describes (a scenario may have such).
+Result<std::string> export_list(const core::Cluster& cluster, const ExportOptions& options = {});
 
 // ---- between the .cc files of this folder ----
 
 // One pod as an object.
-Result<void> write_pod(JsonWriter& json, const core::Cluster& cluster, core::PodId pod);
+Result<void> write_pod(JsonWriter& json, const core::Cluster& cluster, core::PodId pod,
+                       std::string_view scheduler_name);
 void write_labels(JsonWriter& json, std::string_view key, const core::Labels& labels);
 void write_texts(JsonWriter& json, std::string_view key, const std::vector<std::string>& texts);
 // Nothing where there is no selector.

@@ -45,33 +45,66 @@ std::int64_t asked(const PodShape& shape, std::string_view resource) {
   return 0;
 }
 
-// How many running containers are silent about a resource; -1: no number explains the sum.
-std::int64_t silent_containers(std::int64_t scored, std::int64_t real, std::int64_t each) {
-  return scored >= real && (scored - real) % each == 0 ? (scored - real) / each : -1;
+// How one of cpu and memory is spread so that its sums come out as they were read.
+struct Spread {
+  bool is_named = false;
+  bool is_pod_level = false;
+  std::int64_t overhead = 0;
+  std::int64_t silent = 0;  // running containers that do not name it; scores count a default each
+  std::int64_t init = 0;    // what the last init container asks for
+  std::int64_t first = 0;   // what the first running container asks for
+  bool is_odd = false;      // no such spread
+};
+
+// Without init containers the difference of the two sums is a number of defaults. With one that
+// asks for less than the defaults add up to, it is not: then an init container gives the real sum,
+// silent containers the one that scores count, and the overhead what both have.
+Spread spread_of(const PodShape& shape, std::string_view resource, std::int64_t scored,
+                 std::int64_t each, std::int64_t pod_level_scored) {
+  Spread s;
+  s.is_named = names(shape, resource);
+  const std::int64_t real = asked(shape, resource);
+  s.is_pod_level = pod_level_scored >= 0;
+  if (s.is_pod_level && s.is_named) {
+    // The pod's own number counts, whatever its containers say; scores of the pod see those.
+    s.first = pod_level_scored;
+    s.is_odd = scored != real;
+    return s;
+  }
+  s.is_odd = scored < real || (s.is_pod_level && pod_level_scored != scored);
+  s.overhead = real;
+  s.silent = (scored - real) / each;
+  if (s.is_odd || (scored - real) % each == 0) return s;
+  ++s.silent;
+  s.overhead = scored - each * s.silent;
+  s.init = real - s.overhead;
+  s.is_odd = !s.is_named || s.overhead < 0 || s.init <= 0;
+  return s;
 }
 
 struct Containers {
   std::int64_t all = 1;      // with init containers
   std::int64_t running = 1;  // not init
-  std::int64_t silent_cpu = 0;
-  std::int64_t silent_memory = 0;
+  Spread cpu, memory;
 };
 
 Result<Containers> containers_of(const PodShape& shape) {
   Containers c;
   c.all = std::max(shape.container_count, 1);
-  c.silent_cpu = silent_containers(shape.nonzero_cpu, asked(shape, "cpu"), core::kDefaultCpuMilli);
-  c.silent_memory =
-      silent_containers(shape.nonzero_memory, asked(shape, "memory"), core::kDefaultMemoryBytes);
-  c.running = c.all;
+  c.cpu = spread_of(shape, "cpu", shape.nonzero_cpu, core::kDefaultCpuMilli, shape.scored_cpu);
+  c.memory = spread_of(shape, "memory", shape.nonzero_memory, core::kDefaultMemoryBytes,
+                       shape.scored_memory);
+  const bool needs_init = c.cpu.init > 0 || c.memory.init > 0;
+  c.running = needs_init ? c.all - 1 : c.all;
   // Where nobody names the resource every running container is silent; init containers are too, and
   // do not add up.
-  if (!names(shape, "memory")) c.running = c.silent_memory;
-  if (!names(shape, "cpu")) c.running = c.silent_cpu;
-  const bool is_consistent = (names(shape, "cpu") || c.silent_cpu == c.running) &&
-                             (names(shape, "memory") || c.silent_memory == c.running);
-  if (!is_consistent || c.silent_cpu < 0 || c.silent_memory < 0 || c.running < 1 ||
-      c.running > c.all || c.silent_cpu > c.running || c.silent_memory > c.running) {
+  if (!c.memory.is_named) c.running = c.memory.silent;
+  if (!c.cpu.is_named) c.running = c.cpu.silent;
+  const auto fits = [&](const Spread& s) {
+    return !s.is_odd && s.silent <= c.running && (s.is_named || s.silent == c.running);
+  };
+  if (!fits(c.cpu) || !fits(c.memory) || c.running < 1 ||
+      c.running > (needs_init ? c.all - 1 : c.all)) {
     return invalid("no containers explain what scores count ({} milli-CPU, {} bytes)",
                    shape.nonzero_cpu, shape.nonzero_memory);
   }
@@ -95,10 +128,15 @@ void write_container(JsonWriter& json, const PodShape& shape, const Containers& 
   json.begin_object().field("name", fmt::format("c{}", index));
   json.field("image", image < shape.images.size() ? shape.images[image] : std::string());
   json.key("resources").begin_object().key("requests").begin_object();
-  const bool speaks_cpu = running < 0 || running >= c.silent_cpu;
-  const bool speaks_memory = running < 0 || running >= c.silent_memory;
-  if (speaks_cpu && names(shape, "cpu")) json.field("cpu", "0");
-  if (speaks_memory && names(shape, "memory")) json.field("memory", "0");
+  const auto write_request = [&](std::string_view resource, const Spread& s) {
+    // Who is silent comes first, but whoever asks for something is not.
+    const bool is_silent = running >= 0 && running < s.silent;
+    if (!s.is_named || is_silent) return;
+    const std::int64_t amount = running == -1 ? s.init : running == 0 ? s.first : 0;
+    json.field(resource, quantity_text(resource, amount));
+  };
+  write_request("cpu", c.cpu);
+  write_request("memory", c.memory);
   json.end_object().end_object();
   if (running == 0) {
     write_ports(json, shape);
@@ -110,15 +148,38 @@ void write_container(JsonWriter& json, const PodShape& shape, const Containers& 
   json.end_object();
 }
 
+// What the containers together do not say: at pod level, or as overhead.
+void write_sums(JsonWriter& json, const PodShape& shape, const Containers& c) {
+  const bool has_pod_level = c.cpu.is_pod_level || c.memory.is_pod_level;
+  const auto is_at_pod_level = [&](std::string_view name) {
+    return has_pod_level && core::is_pod_level_resource(name);
+  };
+  if (has_pod_level) {
+    json.key("resources").begin_object().key("requests").begin_object();
+    for (const auto& [name, amount] : shape.requests) {
+      if (is_at_pod_level(name)) json.field(name, quantity_text(name, amount));
+    }
+    json.end_object().end_object();
+  }
+  json.key("overhead").begin_object();
+  for (const auto& [name, amount] : shape.requests) {
+    if (is_at_pod_level(name)) continue;
+    const std::int64_t part = name == "cpu"      ? c.cpu.overhead
+                              : name == "memory" ? c.memory.overhead
+                                                 : amount;
+    json.field(name, quantity_text(name, part));
+  }
+  json.end_object();
+}
+
 void write_containers(JsonWriter& json, const PodShape& shape, const Containers& c) {
   const std::int64_t init = c.all - c.running;
   json.key("initContainers").begin_array();
   for (std::int64_t i = 0; i < init; ++i) write_container(json, shape, c, i);
   json.end_array().key("containers").begin_array();
   for (std::int64_t i = init; i < c.all; ++i) write_container(json, shape, c, i);
-  json.end_array().key("overhead").begin_object();
-  for (const auto& [name, amount] : shape.requests) json.field(name, quantity_text(name, amount));
-  json.end_object();
+  json.end_array();
+  write_sums(json, shape, c);
 }
 
 // ---- volumes --------------------------------------------------------------------------------
@@ -267,9 +328,6 @@ void write_annotations(JsonWriter& json, const core::Pod& pod, const core::GpuRe
 // What no Kubernetes object says, or not this way.
 Result<void> check_expressible(const PodShape& shape) {
   if (!shape.node_name.empty()) return invalid("asks for node {} by name", shape.node_name);
-  if (shape.scored_cpu >= 0 || shape.scored_memory >= 0) {
-    return invalid("pod-level requests that scores do not see");
-  }
   const bool whole = shape.gpu.kind == GpuAsk::Whole;
   if (whole && asked(shape, "nvidia.com/gpu") != shape.gpu.count) {
     return invalid("asks for {} GPUs, but for {} of nvidia.com/gpu", shape.gpu.count,
@@ -325,7 +383,8 @@ std::string holds_text(std::span<const core::GpuHold> holds, core::GpuAsk kind) 
   return list.take();
 }
 
-Result<void> write_pod(JsonWriter& json, const Cluster& cluster, core::PodId id) {
+Result<void> write_pod(JsonWriter& json, const Cluster& cluster, core::PodId id,
+                       std::string_view scheduler_name) {
   const core::Pod& pod = cluster.pod(id);
   const PodShape& shape = cluster.shape_of(id).spec;
   const auto in_pod = [&](Error error) {
@@ -338,6 +397,7 @@ Result<void> write_pod(JsonWriter& json, const Cluster& cluster, core::PodId id)
   json.begin_object().field("apiVersion", "v1").field("kind", "Pod");
   write_metadata(json, pod, cluster.identity_of(id), shape.gpu);
   json.key("spec").begin_object();
+  if (!scheduler_name.empty()) json.field("schedulerName", scheduler_name);
   if (pod.state == core::PodState::Placed) {
     json.field("nodeName", cluster.text(cluster.node(pod.node).name));
   }

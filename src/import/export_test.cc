@@ -3,12 +3,15 @@
 #include "import/export.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/rng.h"
 #include "core/engine/scheduler.h"
 #include "core/model/testing.h"
 #include "core/testing/random_world.h"
@@ -134,6 +137,37 @@ TEST(Export, ObjectsAroundPods) {
   EXPECT_EQ(copy.objects().pvcs.at("team/c").volume_name, "pv1");
 }
 
+TEST(Export, VolumesThatMovedToCsiStayWhatTheyWere) {
+  for (const std::string_view source :
+       {R"("awsElasticBlockStore":{"volumeID":"aws://zone/vol-1"})",
+        R"("gcePersistentDisk":{"pdName":"d"})", R"("azureDisk":{"diskURI":"/a/b","diskName":"n"})",
+        R"("cinder":{"volumeID":"c"})", R"("vsphereVolume":{"volumePath":"[x] y"})",
+        R"("csi":{"driver":"csi.example","volumeHandle":"h"})"}) {
+    Cluster cluster;
+    const std::string pv = fmt::format(
+        R"({{"kind":"PersistentVolume","metadata":{{"name":"v"}},"spec":{{{}}}}})", source);
+    ASSERT_TRUE(import_list(pv, "pv", cluster).has_value());
+    Cluster copy;
+    EXPECT_EQ(read_back(cluster, copy), "");
+    const core::PersistentVolumeSpec& was = cluster.objects().pvs.at("v");
+    const core::PersistentVolumeSpec& is = copy.objects().pvs.at("v");
+    ASSERT_TRUE(was.csi && is.csi);
+    EXPECT_EQ(was.csi->driver, is.csi->driver);
+    EXPECT_EQ(was.csi->handle, is.csi->handle);
+    EXPECT_EQ(was.csi->migrated_from, is.csi->migrated_from);
+  }
+}
+
+TEST(Export, TheSchedulerThatAPodAskedForIsTheCallersToSay) {
+  Cluster cluster;
+  add(cluster, with_image("p").cpu(1));
+  const ExportOptions options{.style = JsonWriter::Style::Compact,
+                              .scheduler_name = [](PodId) { return "other"; }};
+  const std::string text = export_list(cluster, options).value_or("");
+  EXPECT_NE(text.find(R"("schedulerName":"other")"), std::string::npos);
+  EXPECT_EQ(written(cluster).find("schedulerName"), std::string::npos);
+}
+
 TEST(Export, SaysWhatNoObjectDescribes) {
   Cluster cluster;
   add(cluster, NodeBuilder("n1").order(3));
@@ -143,6 +177,71 @@ TEST(Export, SaysWhatNoObjectDescribes) {
   pod.shape().node_name = "n1";
   add(cluster, pod);
   EXPECT_EQ(error_of(cluster), "pod default/p: asks for node n1 by name");
+}
+
+// ---- random pods ----------------------------------------------------------------------------
+
+// A container with requests that may be silent, zero, below, at or above what scores assume.
+void write_random_container(JsonWriter& json, Rng& rng, std::string_view name, bool may_restart) {
+  constexpr std::array kCpu = {"", "0", "20m", "50m", "100m", "130m", "500m", "1"};
+  constexpr std::array kMemory = {"", "0", "10Mi", "100Mi", "200Mi", "300Mi", "1Gi", "1"};
+  json.begin_object().field("name", name).field("image", fmt::format("i{}", rng.below(3)));
+  if (may_restart && rng.chance(1, 3)) json.field("restartPolicy", "Always");
+  json.key("resources").begin_object().key("requests").begin_object();
+  const std::string_view cpu = kCpu[rng.below(kCpu.size())];
+  const std::string_view memory = kMemory[rng.below(kMemory.size())];
+  if (!cpu.empty()) json.field("cpu", cpu);
+  if (!memory.empty()) json.field("memory", memory);
+  if (rng.chance(1, 5)) json.field("ephemeral-storage", "1Gi");
+  json.end_object().end_object().end_object();
+}
+
+// A pod as the API server might have it, as far as its resources go.
+std::string random_pod(Rng& rng) {
+  JsonWriter json;
+  json.begin_object().field("apiVersion", "v1").field("kind", "Pod");
+  json.key("metadata").begin_object().field("name", "p").field("namespace", "t");
+  json.field("uid", "u").end_object().key("spec").begin_object();
+  json.key("initContainers").begin_array();
+  const std::uint64_t inits = rng.chance(1, 2) ? 0 : rng.below(4);
+  for (std::uint64_t i = 0; i < inits; ++i) {
+    write_random_container(json, rng, fmt::format("i{}", i), true);
+  }
+  json.end_array().key("containers").begin_array();
+  const std::uint64_t running = 1 + rng.below(3);
+  for (std::uint64_t i = 0; i < running; ++i) {
+    write_random_container(json, rng, fmt::format("c{}", i), false);
+  }
+  json.end_array();
+  if (rng.chance(1, 3)) {
+    const std::uint64_t which = 1 + rng.below(7);
+    json.key("resources").begin_object().key("requests").begin_object();
+    if ((which & 1U) != 0) json.field("cpu", "2");
+    if ((which & 2U) != 0) json.field("memory", "3Gi");
+    if ((which & 4U) != 0) json.field("hugepages-2Mi", "4Mi");
+    json.end_object().end_object();
+  }
+  if (rng.chance(1, 4)) {
+    json.key("overhead").begin_object().field("cpu", "30m").field("memory", "7Mi").end_object();
+  }
+  json.end_object().end_object();
+  return json.take();
+}
+
+TEST(Export, WhateverItsContainersAskForAPodComesBackEqual) {
+  const Trial trial = Trial::from_env(3000);
+  for (std::uint64_t round = 0; round < trial.rounds; ++round) {
+    Rng rng(trial.seed_of(round));
+    const std::string pod = random_pod(rng);
+    Cluster cluster;
+    const auto report = import_list(pod, "pod", cluster);
+    ASSERT_TRUE(report.has_value()) << report.error().what;
+    Cluster copy;
+    ASSERT_EQ(read_back(cluster, copy), "") << pod << "\n" << trial.repeat(round);
+    const core::PodShape& was = cluster.shape_of(*cluster.find_pod("t", "p")).spec;
+    const core::PodShape& is = copy.shape_of(*copy.find_pod("t", "p")).spec;
+    ASSERT_EQ(was, is) << pod << "\n" << written(cluster) << trial.repeat(round);
+  }
 }
 
 // ---- random clusters ------------------------------------------------------------------------
