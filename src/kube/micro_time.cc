@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kube/micro_time.h"
+
+#include <chrono>
+
+#include <fmt/core.h>
+
+namespace jogak::kube {
+
+std::string micro_time(TimeUs time) {
+  const std::chrono::sys_time<std::chrono::microseconds> at{std::chrono::microseconds(time)};
+  const auto day = std::chrono::floor<std::chrono::days>(at);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(at - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     clock.hours().count(), clock.minutes().count(), clock.seconds().count(),
+                     clock.subseconds().count());
+}
+
+}  // namespace jogak::kube
