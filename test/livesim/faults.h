@@ -29,15 +29,16 @@ struct FaultRates {
   int slow_list = 0;        // up to 20 s
   int expire_continue = 0;  // 410 for a continue token
   // watches
-  int watch_cut = 0;           // after any number of bytes
-  int watch_close = 0;         // ends at once, in order
-  int watch_silent = 0;        // half open: nothing comes any more
-  int watch_gone = 0;          // 410 at the start: as a status, or as an event
-  int watch_gone_later = 0;    // ERROR event with 410 in the stream
-  int watch_batch = 0;         // events stop and come together later
-  int watch_replay = 0;        // begins some changes too early
-  int watch_quiet = 0;         // sends no bookmarks
-  bool has_watch_list = true;  // streams lists
+  int watch_cut = 0;              // after any number of bytes
+  int watch_close = 0;            // ends at once, in order
+  int watch_silent = 0;           // half open: nothing comes any more
+  int watch_gone = 0;             // 410 at the start: as a status, or as an event
+  int watch_gone_later = 0;       // ERROR event with 410 in the stream
+  int watch_batch = 0;            // events stop and come together later
+  int watch_replay = 0;           // begins some changes too early
+  int watch_quiet = 0;            // sends no bookmarks
+  bool has_watch_list = true;     // streams lists
+  bool is_token_expired = false;  // 401 to everything; never drawn
 
   std::string text() const;  // "delay=120/2.5s refuse=10 ...": what is on
 };

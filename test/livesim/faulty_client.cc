@@ -93,6 +93,7 @@ class Drawing {
     if (!net_.is_faulty) return plan_;
     const FaultRates& rates = net_.rates;
     draw_delays();
+    if (rates.is_token_expired) return answered(Fate::Replaced, 401, "Unauthorized", false);
     if (chance(rates.refuse)) return with(Fate::Refused);
     if (chance(rates.lose)) return without_answer(Fate::Lost);
     if (chance(rates.lose_answer)) return without_answer(Fate::AnswerLost);

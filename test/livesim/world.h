@@ -59,6 +59,7 @@ class World {
   api::Api& api() { return *api_; }
   Network& network() { return *network_; }
   Facts& facts() { return *facts_; }
+  const Facts& facts() const { return *facts_; }
 
   // CHECKs that the server takes it.
   void add_node(const NodeSpec& spec);
