@@ -438,6 +438,8 @@ void Reflector::Impl::watch_ended(const Result<void>& outcome) {
   } else if (has_bytes) {
     silent_watches = 0;
   }
+  // One that went well for long has nothing to answer for; what is wrong the next one will tell.
+  if (status == 200 && lived >= kMinute) return go_at_once();
   if (!outcome) return fail(outcome.error());
   if (stream->is_inside_event()) return fail({Errc::Timeout, "the watch ended inside an event"});
   if (lived < kTooShort && !has_progress) {
