@@ -190,6 +190,10 @@ Result<void> check_profiles(const std::vector<ProfileConfig>& profiles) {
 Result<void> check_leader_election(const LeaderElectionConfig& c) {
   if (!is_dns_name(c.ns)) return invalid("leaderElection.resourceNamespace: not a name: {}", c.ns);
   if (!is_dns_name(c.name)) return invalid("leaderElection.resourceName: not a name: {}", c.name);
+  if (c.lease_duration % kSecondInUs != 0) {
+    return invalid("leaderElection.leaseDuration: {} must be whole seconds, as a Lease has them",
+                   span_text(c.lease_duration));
+  }
   if (c.lease_duration <= c.renew_deadline) {
     return invalid(
         "leaderElection.leaseDuration: {} must be longer than renewDeadline {}, or two "

@@ -126,6 +126,9 @@ TEST(Config, ValuesAreChecked) {
   EXPECT_EQ(error_of("leaderElection: {leaseDuration: 10s}"),
             "c.yaml: leaderElection.leaseDuration: 10s must be longer than renewDeadline 10s, or "
             "two could lead at once");
+  EXPECT_EQ(error_of("leaderElection: {leaseDuration: 12500ms}"),
+            "c.yaml: leaderElection.leaseDuration: 12s500ms must be whole seconds, as a Lease has "
+            "them");
   EXPECT_EQ(error_of("leaderElection: {retryPeriod: 9s}"),
             "c.yaml: leaderElection.renewDeadline: 10s must be longer than 1.2 times retryPeriod "
             "9s");

@@ -24,9 +24,9 @@ namespace jogak::ops {
 
 // One line of /readyz?verbose.
 struct Check {
-  std::string name;    // "informer-pods"
-  bool is_ok = true;   // one that is not makes the whole not ready
-  std::string detail;  // "42 objects"; of a failed one: why
+  std::string name;         // "informer-pods"
+  bool is_ok = true;        // one that is not makes the whole not ready
+  std::string detail = {};  // "42 objects"; of a failed one: why
 };
 
 struct EndpointParts {

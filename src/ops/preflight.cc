@@ -129,10 +129,15 @@ bool Preflight::State::is_useful(const Result<kube::ApiAnswer>& answer) {
   }
   const kube::ApiProblem problem = kube::problem_of(*answer);
   if (answer->status == 401) {
-    fail({Errc::Invalid,
-          fmt::format("the API server {} does not accept the credentials (401 {}): the token or "
-                      "certificate has expired or is another cluster's; get a new kubeconfig",
-                      options.server, problem.message)});
+    std::string why = options.refusal ? options.refusal() : "";
+    if (why.empty()) {
+      why = fmt::format(
+          "401 {}: the token or certificate has expired or is another cluster's; get "
+          "a new kubeconfig",
+          problem.message);
+    }
+    fail({Errc::Invalid, fmt::format("the API server {} does not accept the credentials: {}",
+                                     options.server, why)});
     return false;
   }
   if (answer->status == 429 || answer->status >= 500) {

@@ -17,6 +17,8 @@ namespace jogak::ops {
 struct PreflightOptions {
   std::string server;           // as messages name it: "10.0.0.1:6443"
   std::string lease_namespace;  // "": no lease is needed
+  // Why the last answer was a 401, when somebody knows better than the answer; may be empty.
+  std::function<std::string()> refusal = {};
   TimeUs first_wait = kSecondInUs;
   TimeUs wait_max = 30 * kSecondInUs;
 };

@@ -93,7 +93,7 @@ TEST_F(PreflightTest, ExpiredCredentials) {
   nodes = {.status = 401, .body = R"({"kind":"Status","message":"Unauthorized","code":401})"};
   start();
   EXPECT_EQ(failed_,
-            "the API server h:1 does not accept the credentials (401 Unauthorized): the token or "
+            "the API server h:1 does not accept the credentials: 401 Unauthorized: the token or "
             "certificate has expired or is another cluster's; get a new kubeconfig");
 }
 
