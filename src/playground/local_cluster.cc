@@ -126,7 +126,7 @@ void LocalCluster::note(const live::PodNote& note) {
             Doc::object().set("generateName", note.pod.name + ".").set("namespace", note.pod.ns));
   event.set("eventTime", api::format_micro_time(api_.now()))
       .set("reportingComponent", note.reporter)
-      .set("reportingInstance", "jogak")
+      .set("reportingInstance", note.reporter + "-playground")
       .set("action", note.action)
       .set("reason", note.reason)
       .set("type", note.type)

@@ -24,7 +24,7 @@ def is_ready(kubectl, name):
     kubectl("wait", "--for=condition=Ready", f"pod/{name}", "--timeout=60s")
 
 
-@case(needs="simulated")
+@case(needs="controllers,simulated")
 def nodes_can_be_read(kubectl, cluster):
     """Nodes are ready, and get and describe tell about them"""
     kubectl("wait", "--for=condition=Ready", "nodes", "-l", SIMULATED, "--timeout=30s")
@@ -36,7 +36,7 @@ def nodes_can_be_read(kubectl, cluster):
           "it renews its lease")
 
 
-@case(needs="simulated", alone=True)
+@case(needs="controllers,simulated", alone=True)
 def cordon(kubectl, cluster):
     """A cordoned node takes no pods until it is uncordoned"""
     node = cluster.simulated_node()
@@ -51,7 +51,7 @@ def cordon(kubectl, cluster):
     equal(kubectl.value(f"node/{node}", ".spec.taints"), "", "taints after uncordon")
 
 
-@case(needs="simulated", alone=True)
+@case(needs="controllers,simulated", alone=True)
 def taints(kubectl, cluster):
     """NoSchedule keeps pods off, NoExecute makes them leave, tolerations allow both"""
     node = cluster.simulated_node()
@@ -70,7 +70,7 @@ def taints(kubectl, cluster):
         kubectl.run("taint", "node", node, "e2e-")
 
 
-@case(needs="simulated", alone=True)
+@case(needs="controllers,simulated", alone=True)
 def drain_respects_budgets(kubectl, cluster):
     """drain waits for a disruption budget, and goes on once it allows"""
     node = cluster.simulated_node()
@@ -98,7 +98,7 @@ def drain_respects_budgets(kubectl, cluster):
     kubectl("rollout", "status", "deploy/web", "--timeout=60s")
 
 
-@case(needs="simulated", alone=True)
+@case(needs="controllers,simulated", alone=True)
 def drain_of_lone_pods(kubectl, cluster):
     """drain refuses pods that nobody would replace, unless forced"""
     node = cluster.simulated_node()
@@ -113,7 +113,7 @@ def drain_of_lone_pods(kubectl, cluster):
         kubectl("uncordon", node)
 
 
-@case(needs="simulated", alone=True)
+@case(needs="controllers,simulated", alone=True)
 def node_labels_steer(kubectl, cluster):
     """A label given to a node lets a pod that waits for it run"""
     node = cluster.simulated_node()
@@ -133,7 +133,7 @@ def pods_by_node(kubectl):
     return {pod["spec"].get("nodeName"): pod for pod in pods}
 
 
-@case(needs="simulated", alone=True)
+@case(needs="controllers,simulated", alone=True)
 def node_failure(kubectl, cluster):
     """The pods of a silent node are replaced elsewhere, and the node may come back"""
     tolerations = [{"key": f"node.kubernetes.io/{state}", "operator": "Exists",

@@ -9,7 +9,7 @@ import os
 from suite import EXAMPLES, case, check, contains, equal, eventually
 
 
-@case(needs="simulated")
+@case(needs="controllers,simulated")
 def pod_runs(kubectl, _):
     """A pod is scheduled, starts, says so, and can be read about"""
     kubectl.apply_file("pod.yaml")
@@ -31,7 +31,7 @@ def pod_runs(kubectl, _):
     kubectl.refused("get", "pod", "small", saying="NotFound")
 
 
-@case(needs="simulated")
+@case(needs="controllers,simulated")
 def pod_ends_with_grace(kubectl, _):
     """A pod that ignores SIGTERM uses its grace period; force does not wait"""
     for name in ("stubborn", "forced"):
@@ -46,7 +46,7 @@ def pod_ends_with_grace(kubectl, _):
     equal(kubectl.names("pods"), [], "pods")
 
 
-@case(needs="simulated")
+@case(needs="controllers,simulated")
 def pod_for_a_moment(kubectl, _):
     """run -i --rm of a short command ends; a failing one is started again, with waits between"""
     kubectl("run", "hello", "--image=example/p", "--rm", "-i", "--restart=Never", "--", "echo",
@@ -58,7 +58,7 @@ def pod_for_a_moment(kubectl, _):
         "events", "--for", "pod/loop"))
 
 
-@case(needs="simulated")
+@case(needs="controllers,simulated")
 def job_completes(kubectl, _):
     """A job counts its pods and ends"""
     kubectl.apply_file("job.yaml")
@@ -72,7 +72,7 @@ def job_completes(kubectl, _):
     eventually("its pods are gone", lambda: not kubectl.names("pods"))
 
 
-@case(needs="simulated")
+@case(needs="controllers,simulated")
 def job_fails(kubectl, _):
     """A job whose pods fail too often fails, and says why"""
     kubectl.apply_file("failing-job.yaml")
@@ -84,7 +84,7 @@ def job_fails(kubectl, _):
     equal(code, "3", "exit code")
 
 
-@case(needs="simulated")
+@case(needs="controllers,simulated")
 def rollout_and_back(kubectl, _):
     """A deployment rolls out, pauses, goes back; its history tells"""
     kubectl.apply_file("deployment.yaml")
@@ -116,7 +116,7 @@ def rollout_and_back(kubectl, _):
     equal(kubectl.value("deploy/web", ".status.availableReplicas"), "3", "available")
 
 
-@case(needs="simulated")
+@case(needs="controllers,simulated")
 def services_find_pods(kubectl, _):
     """expose makes a service whose endpoint slices hold the pods that are ready"""
     kubectl.apply_file("deployment.yaml")
@@ -138,7 +138,7 @@ def services_find_pods(kubectl, _):
     check(kubectl.value("service/web", ".spec.clusterIP"), "it has an address")
 
 
-@case(needs="simulated")
+@case(needs="controllers,simulated")
 def stateful_set(kubectl, _):
     """Pods with names that stay, in order"""
     kubectl.apply_file("stateful-set.yaml")
@@ -151,7 +151,7 @@ def stateful_set(kubectl, _):
     eventually("the last one goes", lambda: kubectl.names("pods") == ["ordered-0"])
 
 
-@case(needs="simulated", alone=True)
+@case(needs="controllers,simulated", alone=True)
 def daemon_set(kubectl, cluster):
     """One pod on each node"""
     kubectl.apply_file("daemon-set.yaml")
@@ -160,7 +160,7 @@ def daemon_set(kubectl, cluster):
     equal(sorted(nodes), sorted(cluster.simulated), "nodes")
 
 
-@case(needs="simulated")
+@case(needs="controllers,simulated")
 def cron_job(kubectl, _):
     """A job made from a cron job belongs to it"""
     kubectl("create", "cronjob", "nightly", "--image=example/n", "--schedule=0 3 * * *", "--",
@@ -174,7 +174,7 @@ def cron_job(kubectl, _):
     eventually("the job goes too", lambda: not kubectl.names("jobs"))
 
 
-@case(needs="simulated", alone=True)
+@case(needs="controllers,simulated", alone=True)
 def playground_gpu_pod(kubectl, _):
     """examples/playground/1: one GPU"""
     kubectl("apply", "-f", os.path.join(EXAMPLES, "1-gpu-pod.yaml"))
@@ -184,7 +184,7 @@ def playground_gpu_pod(kubectl, _):
     kubectl("delete", "-f", os.path.join(EXAMPLES, "1-gpu-pod.yaml"), "--now")
 
 
-@case(needs="simulated", alone=True)
+@case(needs="controllers,simulated", alone=True)
 def playground_inference(kubectl, _):
     """examples/playground/3: replicas on MIG slices"""
     manifest = os.path.join(EXAMPLES, "3-inference.yaml")
@@ -198,7 +198,7 @@ def playground_inference(kubectl, _):
     kubectl("delete", "-f", manifest)
 
 
-@case(needs="simulated", alone=True)
+@case(needs="controllers,simulated", alone=True)
 def unschedulable_says_why(kubectl, _):
     """examples/playground/5: a pod that cannot run says so in status, events and describe"""
     kubectl("apply", "-f", os.path.join(EXAMPLES, "5-cannot-run.yaml"))
@@ -213,7 +213,7 @@ def unschedulable_says_why(kubectl, _):
     contains(kubectl("get", "pod", "sixteen-gpus"), "Pending")
 
 
-@case(needs="simulated", alone=True)
+@case(needs="controllers,simulated", alone=True)
 def preemption(kubectl, _):
     """examples/playground/2 and 4: urgent work takes the place of training, and training returns"""
     training = os.path.join(EXAMPLES, "2-training-job.yaml")

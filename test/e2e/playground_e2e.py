@@ -21,7 +21,8 @@ def main():
     if found.returncode != 0:
         print("skipped: no kubectl, and none could be fetched")
         return SKIPPED
-    command = [sys.executable, os.path.join(HERE, "run.py"), "--kubectl", found.stdout.strip()]
+    command = [sys.executable, os.path.join(HERE, "run.py"), "--kubectl", found.stdout.strip(),
+               "--expect", "controllers,simulated,scheduler"]
     output = os.environ.get("GTEST_OUTPUT", "")
     if output.startswith("xml:"):  # where tools/run_tests.py looks for the count
         command += ["--xml", output.removeprefix("xml:") + "e2e.xml"]

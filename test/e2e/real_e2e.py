@@ -28,8 +28,11 @@ def main():
     control_plane.stop_when_told()
     try:
         with control_plane.ControlPlane() as plane:
+            expected = [word for word, is_there in (
+                ("controllers", plane.controllers), ("scheduler", plane.scheduler)) if is_there]
             code = subprocess.run(
-                command + ["--kubeconfig", plane.kubeconfig] + sys.argv[1:]).returncode
+                command + ["--kubeconfig", plane.kubeconfig, "--expect", ",".join(expected)] +
+                sys.argv[1:]).returncode
             if plane.died():
                 print(f"FAILED  {', '.join(plane.died())} ended")
                 code = 1

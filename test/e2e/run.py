@@ -3,12 +3,15 @@
 #
 # The end-to-end suite: kubectl against whatever is behind a kubeconfig. One line a case, a summary,
 # exit code 0 when no case failed and 1 otherwise. It works in namespaces of its own (e2e-*) and
-# removes what it made. Cases that need simulated nodes or controllers are skipped where there are
-# none. `--jobs` cases run at a time, except those that change nodes.
+# removes what it made. Cases that need simulated nodes, controllers or a scheduler are skipped where
+# there are none, unless --expect says that they must be there. `--jobs` cases run at a time, except
+# those that change nodes.
 # usage: test/e2e/run.py --kubeconfig FILE [--kubectl PATH] [--filter X] [--list] [--jobs N]
+#                        [--scheduler-name NAME] [--expect WORD,...]
 
 import argparse
 import concurrent.futures
+import json
 import random
 import shutil
 import sys
@@ -20,18 +23,22 @@ import case_kubectl  # noqa: F401  the cases register themselves
 import case_nodes  # noqa: F401
 import case_objects  # noqa: F401
 import case_owners  # noqa: F401
+import case_scheduling  # noqa: F401
+import case_volumes  # noqa: F401
 import case_workloads  # noqa: F401
-from suite import CASES, SIMULATED, Failed, Kubectl, Skipped, eventually
+from suite import CASES, NEEDS, SIMULATED, Failed, Kubectl, Skipped, eventually
 
 
 class Cluster:
     """What can be expected of the cluster, and the names made for it."""
 
-    def __init__(self, kubectl):
+    def __init__(self, kubectl, scheduler_name):
         self.kubectl = kubectl
+        self.scheduler_name = scheduler_name
         self.suffix = f"{random.SystemRandom().randrange(36 ** 4):x}"
         self.simulated = self.ready_simulated_nodes()
         self.has_controllers = self.gives_service_accounts()
+        self.has_scheduler = self.looks_at_pods()
 
     def ready_simulated_nodes(self):
         """Only a kubelet makes a node ready: without one pods would wait for ever."""
@@ -53,12 +60,29 @@ class Cluster:
         finally:
             self.kubectl("delete", "namespace", name, "--wait=false")
 
+    def looks_at_pods(self):
+        """Only a scheduler of that name says of a pod that fits nowhere that it fits nowhere."""
+        name = f"e2e-probe-{self.suffix}"
+        pod = {"spec": {"schedulerName": self.scheduler_name,
+                        "nodeSelector": {"e2e.jogak.io/nowhere": "true"},
+                        "automountServiceAccountToken": False}}
+        default = self.kubectl.inside("default")
+        if default.run("run", name, "--image=example/p", "--overrides", json.dumps(pod))[0] != 0:
+            return False  # pods are refused where there are no service accounts
+        try:
+            return default.run("wait", "--for=condition=PodScheduled=False", "pod/" + name,
+                               "--timeout=10s")[0] == 0
+        finally:
+            default("delete", "pod", name, "--now", "--wait=false")
+
+    def has(self, need):
+        return bool({"controllers": self.has_controllers, "simulated": self.simulated,
+                     "scheduler": self.has_scheduler}[need])
+
     def lacks(self, needs):
-        if needs == "simulated" and not self.simulated:
-            return f"needs simulated nodes that are ready ({SIMULATED})"
-        if needs and not self.has_controllers:
-            return "needs the controllers of Kubernetes"
-        return ""
+        """What of these comma-separated words is not here, as a reason; "" when all is."""
+        lacking = [NEEDS[need] for need in needs.split(",") if need and not self.has(need)]
+        return f"needs {', '.join(lacking)}" if lacking else ""
 
     def simulated_node(self):
         """A simulated node without taints, that pods can be sent to by its host name."""
@@ -141,22 +165,31 @@ def main():
     parser.add_argument("--filter", default="", help="only cases with this in their names")
     parser.add_argument("--list", action="store_true", help="print the cases and stop")
     parser.add_argument("--jobs", type=int, default=3, help="cases at a time")
+    parser.add_argument("--scheduler-name", default="default-scheduler", metavar="NAME",
+                        help="the schedulerName of the pods of scheduling cases")
+    parser.add_argument("--expect", default="", metavar="WORD,...",
+                        help=f"fail when the cluster lacks one of: {', '.join(NEEDS)}")
     parser.add_argument("--xml", help="also write the results to this file")
     options = parser.parse_args()
     cases = [case for case in CASES if options.filter in case.name]
     if options.list:
         for case in cases:
-            print(f"{case.name:32}{case.needs:12} {case.about}")
+            print(f"{case.name:32}{case.needs or '-':22} {case.about}")
         return 0
     if not options.kubeconfig:
         parser.error("--kubeconfig is needed")
+    unknown = set(options.expect.split(",")) - set(NEEDS) - {""}
+    if unknown:
+        parser.error(f"--expect: unknown {', '.join(unknown)}; use {', '.join(NEEDS)}")
     if not cases:
         parser.error(f"no case has '{options.filter}' in its name")
 
     cache = tempfile.mkdtemp(prefix="e2e-kubectl-")
     kubectl = Kubectl(options.kubectl, options.kubeconfig, cache)
     try:
-        cluster = Cluster(kubectl)
+        cluster = Cluster(kubectl, options.scheduler_name)
+        if cluster.lacks(options.expect):
+            raise Failed(f"the cluster {cluster.lacks(options.expect)}")
         results = run_all(cases, cluster, kubectl, options.jobs)
         outcomes = [outcome for outcome, _, _ in results.values()]
         try:

@@ -14,6 +14,10 @@ MANIFESTS = os.path.join(HERE, "manifests")
 EXAMPLES = os.path.join(HERE, "..", "..", "examples", "playground")
 SIMULATED = "jogak.io/simulated=true"
 WAIT_SECONDS = 60
+# What a case may need of the cluster, and how a skipped one names it.
+NEEDS = {"controllers": "the controllers of Kubernetes",
+         "simulated": f"simulated nodes that are ready ({SIMULATED})",
+         "scheduler": "a scheduler that answers to the name --scheduler-name"}
 
 
 class Failed(Exception):
@@ -145,7 +149,7 @@ class Case:
     def __init__(self, function, needs, alone):
         self.name = function.__name__
         self.function = function
-        self.needs = needs  # "", "controllers" or "simulated"
+        self.needs = needs  # words of NEEDS with commas, "" when an API server alone is enough
         self.alone = alone  # changes nodes or fills them: no other case at the same time
         self.about = (function.__doc__ or "").strip()
 
