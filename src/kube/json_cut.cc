@@ -108,14 +108,15 @@ std::size_t BracketScan::find_end_in_block(const char* block) {
   return npos;
 }
 
+// The same on bytes that fill no block; also where the text is no JSON.
 std::size_t BracketScan::find_end_bytewise(std::string_view bytes) {
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     const char c = bytes[at];
-    if (std::exchange(is_escaped_, false)) continue;
+    const bool is_escaped = std::exchange(is_escaped_, false);
     if (c == '\\') {
-      is_escaped_ = true;
+      is_escaped_ = !is_escaped;
     } else if (c == '"') {
-      is_in_string_ = !is_in_string_;
+      if (!is_escaped) is_in_string_ = !is_in_string_;
     } else if (is_in_string_) {
       continue;
     } else if (c == '{' || c == '[') {
