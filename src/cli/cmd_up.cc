@@ -132,7 +132,7 @@ Result<playground::UpOptions> options_of(const ParsedArgs& args) {
   options.token = args.text("token");
   options.playground.server.data_dir = args.text("data");
   options.playground.server.seed = static_cast<std::uint64_t>(args.number("seed"));
-  options.playground.scheduler.policy = args.text("policy");
+  options.playground.scheduler.set_policy(args.text("policy"));
   options.playground.scheduler.seed = static_cast<std::uint64_t>(args.number("seed"));
   options.playground.has_scheduler = !args.is_on("no-scheduler");
   options.playground.has_kubelets = !args.is_on("no-kubelets");

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/model/spec.h"
 #include "import/convert.h"
+#include "import/observe.h"
 #include "kube/decode.h"
 
 namespace jogak::importer {
@@ -65,35 +65,6 @@ class Latest {
   std::vector<const std::string*> keys_;                // of values_
 };
 
-// True if `word` occurs in `name` between dashes, spaces and ends, in any case: "A100" and
-// "A100-SXM4" in "NVIDIA-A100-SXM4-80GB".
-bool has_word(std::string_view name, std::string_view word) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  const auto same = [lower](char a, char b) { return lower(a) == lower(b); };
-  const auto ends_word = [name](std::size_t at) {
-    return at == name.size() || name[at] == '-' || name[at] == ' ';
-  };
-  for (std::size_t at = 0; at + word.size() <= name.size(); ++at) {
-    if (at > 0 && !ends_word(at - 1)) continue;
-    if (!ends_word(at + word.size())) continue;
-    if (std::ranges::equal(name.substr(at, word.size()), word, same)) return true;
-  }
-  return false;
-}
-
-std::vector<std::string> with_full_names(std::vector<std::string> models,
-                                         const std::set<std::string, std::less<>>& known) {
-  const std::size_t given = models.size();
-  for (std::size_t i = 0; i < given; ++i) {
-    for (const std::string& name : known) {
-      if (has_word(name, models[i])) models.push_back(name);
-    }
-  }
-  std::ranges::sort(models);
-  models.erase(std::ranges::unique(models).begin(), models.end());
-  return models;
-}
-
 template <class T>
 void merge_into(std::map<std::string, T, std::less<>>& target,
                 std::map<std::string, T, std::less<>>& source) {
@@ -119,7 +90,6 @@ struct ImportBatch::Impl {
   Result<void> take_pod(kube::Pod&& pod, std::string_view file_name);
   void take_priority_class(kube::PriorityClass&& from);
   Result<void> settle_priority(PendingPod& pod) const;
-  Result<void> settle_devices(const core::Cluster& cluster);
   Result<void> settle_holds(const core::Cluster& cluster, PendingPod& pod);
   std::size_t move_objects(core::Cluster& cluster);
 };
@@ -155,75 +125,32 @@ void ImportBatch::Impl::take_priority_class(kube::PriorityClass&& from) {
 }
 
 Result<void> ImportBatch::Impl::take(kube::Object&& object, std::string_view file_name) {
-  const auto put = [](auto& map, std::string key, auto value) {
-    map.insert_or_assign(std::move(key), std::move(value));
-    return Result<void>();
-  };
-  const auto ns_name = [](const kube::ObjectMeta& meta) { return full_name(meta.ns, meta.name); };
-  return std::visit(
-      Overloaded{
-          [this](kube::OtherKind& x) {
-            ++report.skipped[std::move(x.kind)];
-            return Result<void>();
-          },
-          [&](kube::Node& x) -> Result<void> {
-            std::string name = x.meta.name;
-            auto spec = to_node(std::move(x));
-            if (!spec) {
-              return in_context(fmt::format("{}: Node {}", file_name, name),
-                                std::move(spec).error());
-            }
-            nodes.put(std::move(name), std::move(*spec));
-            return {};
-          },
-          [&](kube::Pod& x) { return take_pod(std::move(x), file_name); },
-          [this](kube::PriorityClass& x) {
-            take_priority_class(std::move(x));
-            return Result<void>();
-          },
-          [&](kube::Namespace& x) {
-            std::string key = x.meta.name;
-            return put(objects.namespaces, std::move(key), to_namespace(std::move(x)));
-          },
-          [&](kube::PodDisruptionBudget& x) {
-            std::string key = ns_name(x.meta);
-            return put(objects.pdbs, std::move(key), to_pdb(std::move(x)));
-          },
-          [&](kube::Workload& x) {
-            std::string key = x.kind + "/" + ns_name(x.meta);
-            return put(objects.workloads, std::move(key), to_workload(std::move(x)));
-          },
-          [&](kube::PersistentVolume& x) {
-            std::string key = x.meta.name;
-            return put(objects.pvs, std::move(key), to_pv(std::move(x)));
-          },
-          [&](kube::PersistentVolumeClaim& x) {
-            std::string key = ns_name(x.meta);
-            return put(objects.pvcs, std::move(key), to_pvc(std::move(x)));
-          },
-          [&](kube::StorageClass& x) {
-            std::string key = x.meta.name;
-            return put(objects.storage_classes, std::move(key), to_storage_class(std::move(x)));
-          },
-          [&](kube::CsiNode& x) {
-            std::string key = x.meta.name;
-            return put(objects.csi_nodes, std::move(key), to_csi_node(std::move(x)));
-          },
-          [&](kube::CsiDriver& x) {
-            std::string key = x.meta.name;
-            return put(objects.csi_drivers, std::move(key), to_csi_driver(std::move(x)));
-          },
-          [&](kube::CsiStorageCapacity& x) {
-            std::string key = ns_name(x.meta);
-            return put(objects.csi_capacities, std::move(key),
-                       to_csi_storage_capacity(std::move(x)));
-          },
-          [&](kube::VolumeAttachment& x) {
-            std::string key = x.meta.name;
-            return put(objects.attachments, std::move(key), to_attachment(std::move(x)));
-          },
-      },
-      object);
+  return std::visit(Overloaded{
+                        [this](kube::OtherKind& x) {
+                          ++report.skipped[std::move(x.kind)];
+                          return Result<void>();
+                        },
+                        [&](kube::Node& x) -> Result<void> {
+                          std::string name = x.meta.name;
+                          auto spec = to_node(std::move(x));
+                          if (!spec) {
+                            return in_context(fmt::format("{}: Node {}", file_name, name),
+                                              std::move(spec).error());
+                          }
+                          nodes.put(std::move(name), std::move(*spec));
+                          return {};
+                        },
+                        [&](kube::Pod& x) { return take_pod(std::move(x), file_name); },
+                        [this](kube::PriorityClass& x) {
+                          take_priority_class(std::move(x));
+                          return Result<void>();
+                        },
+                        [&](auto& x) {
+                          put_object(objects, std::move(x));
+                          return Result<void>();
+                        },
+                    },
+                    object);
 }
 
 // What priority admission does on a real API server.
@@ -274,25 +201,6 @@ Result<void> ImportBatch::Impl::settle_holds(const core::Cluster& cluster, Pendi
   return {};
 }
 
-// Whole GPUs are counted as an extended resource unless some node states its devices; "A100" stands
-// for every model among the nodes with that word in its name.
-Result<void> ImportBatch::Impl::settle_devices(const core::Cluster& cluster) {
-  std::set<std::string, std::less<>> models;
-  for (const core::NodeSpec& node : nodes.values()) models.insert(node.gpu_model);
-  for (const core::Node& node : cluster.nodes()) models.emplace(cluster.text(node.gpu_model));
-  const bool has_devices =
-      std::ranges::any_of(nodes.values(), [](const auto& node) { return !node.gpus.empty(); }) ||
-      std::ranges::any_of(cluster.nodes(), [](const auto& node) { return !node.gpus.empty(); });
-  for (std::optional<PendingPod>& pod : pods.values()) {
-    if (!pod) continue;
-    JOGAK_TRY_VOID(settle_holds(cluster, *pod));
-    core::GpuRequest& gpu = pod->spec.shape.gpu;
-    if (!has_devices && gpu.kind == core::GpuAsk::Whole && gpu.models.empty()) gpu = {};
-    gpu.models = with_full_names(std::move(gpu.models), models);
-  }
-  return {};
-}
-
 std::size_t ImportBatch::Impl::move_objects(core::Cluster& cluster) {
   core::Objects& from = objects;
   const std::size_t count = from.namespaces.size() + from.pdbs.size() + from.workloads.size() +
@@ -333,9 +241,10 @@ Result<void> ImportBatch::add_object(std::string_view json, std::string_view kin
 Result<ImportReport> ImportBatch::apply(core::Cluster& cluster) {
   const std::unique_ptr<Impl> batch = std::exchange(impl_, std::make_unique<Impl>());
   for (std::optional<PendingPod>& pod : batch->pods.values()) {
-    if (pod) JOGAK_TRY_VOID(batch->settle_priority(*pod));
+    if (!pod) continue;
+    JOGAK_TRY_VOID(batch->settle_priority(*pod));
+    JOGAK_TRY_VOID(batch->settle_holds(cluster, *pod));
   }
-  JOGAK_TRY_VOID(batch->settle_devices(cluster));
 
   ImportReport report = std::move(batch->report);
   for (const core::NodeSpec& node : batch->nodes.values()) {

@@ -220,6 +220,8 @@ void read_conditions(const Json& json, Pod& pod) {
     const std::string_view type = item["type"].view();
     if (type == "PodResizePending") {
       pod.resize_infeasible = item["reason"].view() == "Infeasible";
+    } else if (type == "PodScheduled") {
+      if (item["status"].view() == "False") pod.refusal = item["message"].text();
     } else if (type == "DisruptionTarget") {
       pod.preemption_victim =
           item["status"].view() == "True" && item["reason"].view() == "PreemptionByScheduler";
@@ -286,6 +288,8 @@ Pod read_pod(const Json& json) {
   pod.containers = read_containers(spec["containers"], false, pod.host_network);
   if (pod.containers.empty()) spec["containers"].complain("is required");
   pod.init_containers = read_containers(spec["initContainers"], true, pod.host_network);
+  spec["resourceClaims"].each_item([&pod](const Json&) { pod.has_resource_claims = true; });
+  pod.has_pod_group = spec["schedulingGroup"].present() || spec["workloadRef"].present();
   const Json resources = spec["resources"];
   pod.pod_level.requests = read_resources(resources["requests"]);
   pod.pod_level.limits = read_resources(resources["limits"]);

@@ -173,12 +173,15 @@ struct Pod {
   std::vector<std::string> scheduling_gates;
   bool host_network = false;
   bool host_users = true;
+  bool has_resource_claims = false;  // spec.resourceClaims (DRA)
+  bool has_pod_group = false;        // spec.schedulingGroup or spec.workloadRef
   // status
   bool finished = false;  // phase Succeeded or Failed
   std::string nominated_node_name;
   std::optional<std::int64_t> start_time;  // nanoseconds since 1970
   bool resize_infeasible = false;          // condition PodResizePending, reason Infeasible
   bool preemption_victim = false;  // condition DisruptionTarget by the scheduler's preemption
+  std::string refusal;             // message of condition PodScheduled while that is False
 };
 
 // ---- the rest -------------------------------------------------------------------------------

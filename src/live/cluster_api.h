@@ -42,6 +42,7 @@ struct PodNote {
   std::string action;  // Binding, Scheduling, Preempting
   std::string message;
   std::string reporter;  // the scheduler name that the pod asked for
+  PodRef related = {};   // of Preempted: for whom
 };
 
 class ClusterApi {
@@ -74,6 +75,7 @@ class ClusterApi {
     std::string reason, message;
     const std::string* nominated_node = nullptr;
     bool has_condition = true;  // false: the nomination alone is written
+    bool is_update = false;     // PodScheduled is False already
   };
   virtual void refuse(const Refusal& refusal, Done done) = 0;
   // Marks a victim (condition DisruptionTarget) and deletes it with its own grace. `message` is the

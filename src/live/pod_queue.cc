@@ -1,74 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One ordered set of those to try, one map of those refused; a pod is in at most one of them.
+// Three ordered sets of pointers into one map; a pod is in at most one of them, and each step costs
+// the logarithm of their size, however many wait.
 #include "live/pod_queue.h"
 
 #include <algorithm>
 
 namespace jogak::live {
 
-namespace {
-
-constexpr TimeUs kFirstBackoff = kSecondInUs;
-constexpr TimeUs kLongestBackoff = 10 * kSecondInUs;
-
-TimeUs backoff(int refusals) {
-  return std::min(kLongestBackoff, kFirstBackoff << std::min(refusals - 1, 10));
+TimeUs PodQueue::backoff(int times) const {
+  return std::min(backoff_.longest, backoff_.first << std::clamp(times - 1, 0, 10));
 }
 
-}  // namespace
-
-void PodQueue::add(std::string_view key, std::int32_t priority) {
-  const auto [it, is_new] = entries_.try_emplace(std::string(key));
-  Entry& entry = it->second;
-  if (is_new) {
-    entry.age = next_age_++;
-  } else {
-    ready_.erase(ready_key(it->first, entry));
-    refused_.erase(it->first);
+void PodQueue::take_out(Item item) {
+  switch (item->second.where) {
+    case Where::Ready:
+      ready_.erase(item);
+      break;
+    case Where::Timed:
+      timed_.erase(item);
+      break;
+    case Where::Settled:
+      settled_.erase(item);
+      break;
+    case Where::Nowhere:
+      break;
   }
-  entry.priority = priority;
-  ready_.insert(ready_key(it->first, entry));
+  item->second.where = Where::Nowhere;
+}
+
+PodQueue::Item PodQueue::unlisted(std::string_view key, TimeUs now) {
+  auto it = entries_.find(key);
+  if (it == entries_.end()) {
+    it = entries_.try_emplace(std::string(key)).first;
+    it->second.age = next_age_++;
+    it->second.since = now;
+  }
+  take_out(&*it);
+  return &*it;
+}
+
+void PodQueue::make_ready(Item item) {
+  item->second.where = Where::Ready;
+  ready_.insert(item);
+}
+
+void PodQueue::add(std::string_view key, std::int32_t priority, TimeUs now) {
+  const Item item = unlisted(key, now);
+  item->second.priority = priority;
+  make_ready(item);
 }
 
 void PodQueue::remove(std::string_view key) {
   const auto it = entries_.find(key);
   if (it == entries_.end()) return;
-  ready_.erase(ready_key(it->first, it->second));
-  refused_.erase(it->first);
+  take_out(&*it);
   entries_.erase(it);
 }
 
 std::optional<std::string> PodQueue::pop() {
   if (ready_.empty()) return std::nullopt;
-  std::string key = ready_.begin()->second;
-  ready_.erase(ready_.begin());
-  return key;
+  const Item item = *ready_.begin();
+  take_out(item);
+  return item->first;
 }
 
 void PodQueue::refuse(std::string_view key, std::int32_t priority, TimeUs now) {
-  const auto [it, is_new] = entries_.try_emplace(std::string(key));
-  Entry& entry = it->second;
-  if (is_new) entry.age = next_age_++;
-  ready_.erase(ready_key(it->first, entry));
+  const Item item = unlisted(key, now);
+  Entry& entry = item->second;
   entry.priority = priority;
-  entry.not_before = now + backoff(++entry.refusals);
-  refused_.insert(it->first);
+  entry.failures = 0;
+  entry.is_failed = false;
+  entry.refused_at = now;
+  entry.change = change_;
+  entry.due = now + backoff(++entry.refusals);
+  entry.where = Where::Timed;
+  timed_.insert(item);
 }
 
-std::optional<TimeUs> PodQueue::release(TimeUs now) {
-  std::optional<TimeUs> next;
-  for (auto it = refused_.begin(); it != refused_.end();) {
-    const Entry& entry = entries_.find(*it)->second;
-    if (entry.not_before <= now) {
-      ready_.insert(ready_key(*it, entry));
-      it = refused_.erase(it);
-    } else {
-      next = std::min(next.value_or(entry.not_before), entry.not_before);
-      ++it;
+void PodQueue::retry(std::string_view key, std::int32_t priority, TimeUs now) {
+  const Item item = unlisted(key, now);
+  Entry& entry = item->second;
+  entry.priority = priority;
+  entry.is_failed = true;
+  entry.due = now + backoff(++entry.failures);
+  entry.where = Where::Timed;
+  timed_.insert(item);
+}
+
+std::optional<TimeUs> PodQueue::release(TimeUs now, bool has_changed) {
+  if (has_changed) {
+    ++change_;
+    while (!settled_.empty()) {
+      const Item item = *settled_.begin();
+      take_out(item);
+      make_ready(item);
     }
   }
+  while (!timed_.empty() && (*timed_.begin())->second.due <= now) {
+    const Item item = *timed_.begin();
+    take_out(item);
+    Entry& entry = item->second;
+    entry.due = entry.refused_at + backoff_.refused_max;
+    if (entry.is_failed || entry.change != change_ || entry.due <= now) {
+      make_ready(item);
+    } else {
+      entry.where = Where::Settled;
+      settled_.insert(item);
+    }
+  }
+  while (!settled_.empty() && (*settled_.begin())->second.due <= now) {
+    const Item item = *settled_.begin();
+    take_out(item);
+    make_ready(item);
+  }
+  std::optional<TimeUs> next;
+  for (const auto* set : {&timed_, &settled_}) {
+    if (set->empty()) continue;
+    const TimeUs due = (*set->begin())->second.due;
+    next = std::min(next.value_or(due), due);
+  }
   return next;
+}
+
+PodQueue::History PodQueue::history(std::string_view key) const {
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return {};
+  return {.attempts = it->second.refusals + it->second.failures, .since = it->second.since};
 }
 
 }  // namespace jogak::live

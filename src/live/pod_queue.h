@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The pods that wait for a decision: those to try now, by priority and then by age, and those that
-// were refused and wait until the cluster changes, but not less than a back-off of 1 s doubling to
-// 10 s (kube-scheduler's queue, its defaults).
+// wait. A refused pod waits until the cluster changes in a way that may help, but not less than a
+// back-off of 1 s doubling to 10 s (kube-scheduler's, its defaults), and at most five minutes. A
+// pod whose attempt failed for a reason outside (the server's) waits for its back-off alone.
 #pragma once
 
 #include <cstdint>
@@ -11,45 +12,86 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/loop.h"
 
 namespace jogak::live {
 
+struct BackoffOptions {
+  TimeUs first = kSecondInUs;
+  TimeUs longest = 10 * kSecondInUs;
+  TimeUs refused_max = 300 * kSecondInUs;  // then a refused pod is tried without a change
+};
+
 class PodQueue {
  public:
-  // Adds or updates; a pod that waits after a refusal is tried again.
-  void add(std::string_view key, std::int32_t priority);
+  explicit PodQueue(BackoffOptions backoff = {}) : backoff_(backoff) {}
+
+  // Adds or updates; a pod that waits is tried again.
+  void add(std::string_view key, std::int32_t priority, TimeUs now = 0);
   void remove(std::string_view key);
-  // The pod to try next; it is in neither list until it is added or refused again.
+  // The pod to try next; it is in neither list until it is added, refused or retried again.
   std::optional<std::string> pop();
   // Nothing fits now: waits for release().
   void refuse(std::string_view key, std::int32_t priority, TimeUs now);
-  // The cluster changed in a way that may help: whoever is past the back-off may be tried, the rest
-  // when it ends. Returns when that is for the first of them.
-  std::optional<TimeUs> release(TimeUs now);
+  // The attempt failed: waits for the end of its back-off.
+  void retry(std::string_view key, std::int32_t priority, TimeUs now);
+  // Whoever may be tried now becomes ready: failed ones past their back-off; refused ones past
+  // theirs if the cluster changed (`has_changed` tells of a change since the last call) after they
+  // were refused, or if they waited long enough. Returns when to ask again.
+  std::optional<TimeUs> release(TimeUs now, bool has_changed);
 
   bool has_ready() const { return !ready_.empty(); }
-  std::size_t waiting() const { return refused_.size(); }
-  std::size_t size() const { return ready_.size() + refused_.size(); }
+  std::size_t ready() const { return ready_.size(); }
+  std::size_t backing_off() const { return timed_.size(); }  // refused or failed not long ago
+  std::size_t settled() const { return settled_.size(); }    // refused, past the back-off
+  std::size_t waiting() const { return timed_.size() + settled_.size(); }
+  std::size_t size() const { return ready_.size() + waiting(); }
+  // Attempts that ended without a place, and when the pod was first seen; zeros when unknown.
+  struct History {
+    int attempts = 0;
+    TimeUs since = 0;
+  };
+  History history(std::string_view key) const;
 
  private:
+  enum class Where : std::uint8_t { Nowhere, Ready, Timed, Settled };
   struct Entry {
     std::int32_t priority = 0;
-    std::uint64_t age = 0;  // order of first arrival
-    int refusals = 0;
-    TimeUs not_before = 0;  // end of the back-off
+    Where where = Where::Nowhere;
+    bool is_failed = false;  // Timed: tried again whatever changed
+    std::uint64_t age = 0;   // order of first arrival
+    TimeUs since = 0;
+    int refusals = 0, failures = 0;  // failures in a row
+    TimeUs due = 0;                  // Timed: end of the back-off; Settled: latest next attempt
+    TimeUs refused_at = 0;
+    std::uint64_t change = 0;  // the last one when it was refused
   };
-  using Ready = std::pair<std::pair<std::int64_t, std::uint64_t>, std::string>;
+  using Entries = std::map<std::string, Entry, std::less<>>;
+  using Item = Entries::value_type*;  // stays where it is
+  struct ReadyOrder {
+    bool operator()(const Item& a, const Item& b) const {
+      if (a->second.priority != b->second.priority) return a->second.priority > b->second.priority;
+      return a->second.age < b->second.age;
+    }
+  };
+  struct DueOrder {
+    bool operator()(const Item& a, const Item& b) const {
+      if (a->second.due != b->second.due) return a->second.due < b->second.due;
+      return a->second.age < b->second.age;
+    }
+  };
 
-  Ready ready_key(const std::string& key, const Entry& entry) const {
-    return {{-static_cast<std::int64_t>(entry.priority), entry.age}, key};
-  }
+  Item unlisted(std::string_view key, TimeUs now);
+  void take_out(Item item);
+  void make_ready(Item item);
+  TimeUs backoff(int times) const;
 
-  std::map<std::string, Entry, std::less<>> entries_;  // all known, tried ones too
-  std::set<Ready> ready_;
-  std::set<std::string, std::less<>> refused_;
+  BackoffOptions backoff_;
+  Entries entries_;  // all known, tried ones too
+  std::set<Item, ReadyOrder> ready_;
+  std::set<Item, DueOrder> timed_, settled_;
+  std::uint64_t change_ = 0;
   std::uint64_t next_age_ = 0;
 };
 

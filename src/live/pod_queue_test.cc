@@ -59,21 +59,64 @@ TEST(PodQueue, RemovedIsForgotten) {
   queue.refuse("b", 0, kStart);
   queue.remove("b");
   EXPECT_EQ(queue.waiting(), 0U);
-  EXPECT_FALSE(queue.release(kStart + 100 * kSecondInUs).has_value());
+  EXPECT_FALSE(queue.release(kStart + 100 * kSecondInUs, true).has_value());
   EXPECT_FALSE(queue.has_ready());
 }
 
-TEST(PodQueue, RefusedWaitsForReleaseAndItsBackOff) {
+TEST(PodQueue, RefusedWaitsForAChangeAndItsBackOff) {
   PodQueue queue;
   queue.add("a", 0);
   queue.pop();
   queue.refuse("a", 0, kStart);
   EXPECT_EQ(queue.waiting(), 1U);
   EXPECT_FALSE(queue.has_ready());
-  EXPECT_EQ(queue.release(kStart), kStart + kSecondInUs);
-  EXPECT_EQ(queue.release(kStart + kSecondInUs - 1), kStart + kSecondInUs);
-  EXPECT_FALSE(queue.release(kStart + kSecondInUs).has_value());
+  EXPECT_EQ(queue.release(kStart, true), kStart + kSecondInUs);
+  EXPECT_EQ(queue.release(kStart + kSecondInUs - 1, false), kStart + kSecondInUs);
+  EXPECT_FALSE(queue.release(kStart + kSecondInUs, false).has_value());
   EXPECT_EQ(queue.pop(), "a");
+}
+
+TEST(PodQueue, WithoutAChangeARefusedPodIsTriedAfterFiveMinutes) {
+  PodQueue queue;
+  queue.refuse("a", 0, kStart);
+  EXPECT_EQ(queue.release(kStart, false), kStart + kSecondInUs);
+  EXPECT_EQ(queue.release(kStart + kSecondInUs, false), kStart + 300 * kSecondInUs);
+  EXPECT_EQ(queue.settled(), 1U);
+  EXPECT_FALSE(queue.release(kStart + 300 * kSecondInUs, false).has_value());
+  EXPECT_EQ(queue.pop(), "a");
+}
+
+TEST(PodQueue, ASettledPodIsTriedAsSoonAsSomethingChanges) {
+  PodQueue queue;
+  queue.refuse("a", 0, kStart);
+  static_cast<void>(queue.release(kStart + kSecondInUs, false));
+  EXPECT_FALSE(queue.has_ready());
+  EXPECT_FALSE(queue.release(kStart + 2 * kSecondInUs, true).has_value());
+  EXPECT_EQ(queue.pop(), "a");
+}
+
+TEST(PodQueue, AFailedPodNeedsNoChange) {
+  PodQueue queue;
+  queue.retry("a", 0, kStart);
+  EXPECT_EQ(queue.release(kStart, false), kStart + kSecondInUs);
+  EXPECT_FALSE(queue.release(kStart + kSecondInUs, false).has_value());
+  EXPECT_EQ(queue.pop(), "a");
+  queue.retry("a", 0, kStart);
+  EXPECT_EQ(queue.release(kStart, false), kStart + 2 * kSecondInUs);
+  queue.refuse("a", 0, kStart);  // a refusal ends the row of failures
+  queue.retry("a", 0, kStart);
+  EXPECT_EQ(queue.release(kStart, false), kStart + kSecondInUs);
+}
+
+TEST(PodQueue, RemembersAttemptsAndFirstSight) {
+  PodQueue queue;
+  queue.add("a", 0, kStart);
+  queue.pop();
+  queue.refuse("a", 0, kStart + 1);
+  queue.retry("a", 0, kStart + 2);
+  EXPECT_EQ(queue.history("a").attempts, 2);
+  EXPECT_EQ(queue.history("a").since, kStart);
+  EXPECT_EQ(queue.history("b").attempts, 0);
 }
 
 TEST(PodQueue, BackOffDoublesToTenSeconds) {
@@ -82,15 +125,15 @@ TEST(PodQueue, BackOffDoublesToTenSeconds) {
   for (const int seconds : {1, 2, 4, 8, 10, 10}) {
     queue.pop();
     queue.refuse("a", 0, kStart);
-    EXPECT_EQ(queue.release(kStart), kStart + seconds * kSecondInUs);
-    EXPECT_FALSE(queue.release(kStart + seconds * kSecondInUs).has_value());
+    EXPECT_EQ(queue.release(kStart, true), kStart + seconds * kSecondInUs);
+    EXPECT_FALSE(queue.release(kStart + seconds * kSecondInUs, true).has_value());
   }
 }
 
 TEST(PodQueue, ManyRefusalsStayInRange) {
   PodQueue queue;
   for (int i = 0; i < 200; ++i) queue.refuse("a", 0, kStart);
-  EXPECT_EQ(queue.release(kStart), kStart + 10 * kSecondInUs);
+  EXPECT_EQ(queue.release(kStart, true), kStart + 10 * kSecondInUs);
 }
 
 TEST(PodQueue, AChangedPodIsTriedAtOnce) {
@@ -108,7 +151,7 @@ TEST(PodQueue, ReleaseNamesTheFirstThatIsStillToCome) {
   queue.refuse("a", 0, kStart);
   queue.refuse("b", 0, kStart + 300 * kMsInUs);
   queue.refuse("c", 0, kStart + 600 * kMsInUs);
-  EXPECT_EQ(queue.release(kStart + kSecondInUs), kStart + 1300 * kMsInUs);
+  EXPECT_EQ(queue.release(kStart + kSecondInUs, true), kStart + 1300 * kMsInUs);
   EXPECT_EQ(pop_all(queue), (std::vector<std::string>{"a"}));
   EXPECT_EQ(queue.waiting(), 2U);
 }

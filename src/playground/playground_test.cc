@@ -98,7 +98,7 @@ TEST_F(Load, ErrorsNameTheObject) {
 TEST(PlaygroundMake, RefusesAPolicyThatDoesNotExist) {
   SimLoop loop;
   PlaygroundOptions options;
-  options.scheduler.policy = "wishful";
+  options.scheduler.set_policy("wishful");
   EXPECT_FALSE(Playground::make(loop, std::move(options)).has_value());
 }
 

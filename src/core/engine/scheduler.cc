@@ -46,6 +46,7 @@ struct Scheduler::Impl {
   std::uint64_t topology_version = 0;  // 0: not prepared
   std::uint64_t capacity_version = 0;
   std::uint64_t followed_to = 0;  // of the change log
+  std::uint64_t intern_epoch = 0;
   std::vector<NodeId> feasible;
   std::vector<std::int64_t> scores;
 
@@ -62,6 +63,10 @@ struct Scheduler::Impl {
 };
 
 void Scheduler::Impl::prepare() {
+  if (intern_epoch != cluster.intern_epoch()) {
+    classes.clear();  // their shapes may be others by now
+    intern_epoch = cluster.intern_epoch();
+  }
   const bool nodes_changed = topology_version != cluster.topology_version();
   // A device plugin registers after its node did, a device turns sick: known nodes change too.
   const bool capacity_changed = capacity_version != cluster.capacity_version();

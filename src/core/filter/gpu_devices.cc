@@ -88,9 +88,27 @@ std::int32_t unknown_places(const Cluster& cluster, const Shape& shape, const No
   return places;
 }
 
-bool model_allowed(const Shape& shape, const Node& node) {
-  return shape.gpu_models.empty() ||
-         std::ranges::find(shape.gpu_models, node.gpu_model) != shape.gpu_models.end();
+// "A100" and "a100-sxm4" name "NVIDIA-A100-SXM4-80GB": whole words between dashes, spaces and ends.
+bool names_model(std::string_view asked, std::string_view model) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  const auto same = [lower](char a, char b) { return lower(a) == lower(b); };
+  const auto ends_word = [model](std::size_t at) {
+    return at == model.size() || model[at] == '-' || model[at] == ' ';
+  };
+  for (std::size_t at = 0; at + asked.size() <= model.size(); ++at) {
+    if (at > 0 && !ends_word(at - 1)) continue;
+    if (!ends_word(at + asked.size())) continue;
+    if (std::ranges::equal(model.substr(at, asked.size()), asked, same)) return true;
+  }
+  return false;
+}
+
+bool model_allowed(const Cluster& cluster, const Shape& shape, const Node& node) {
+  if (shape.gpu_models.empty()) return true;
+  if (std::ranges::find(shape.gpu_models, node.gpu_model) != shape.gpu_models.end()) return true;
+  const std::string_view model = cluster.text(node.gpu_model);
+  return std::ranges::any_of(shape.gpu_models,
+                             [&](Symbol asked) { return names_model(cluster.text(asked), model); });
 }
 
 Verdict no(Code code, Reasons* reasons, std::string_view why) {
@@ -137,7 +155,7 @@ Verdict gpu_devices_filter(const Cluster& cluster, const PodView& pod, const Nod
                            Reasons* reasons) {
   const GpuRequest& ask = pod.shape->spec.gpu;
   if (ask.kind == GpuAsk::None || ask.count <= 0) return {};
-  if (!model_allowed(*pod.shape, node)) {
+  if (!model_allowed(cluster, *pod.shape, node)) {
     return no(Code::Unresolvable, reasons, "node(s) didn't match GPU model");
   }
   if (node.gpus.empty()) {

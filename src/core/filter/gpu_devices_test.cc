@@ -108,6 +108,17 @@ TEST(GpuDevices, ModelsLimitTheNodes) {
       kNever);
 }
 
+TEST(GpuDevices, AModelMayBeNamedByWholeWordsOfItsName) {
+  constexpr const char* kOther = "node(s) didn't match GPU model";
+  World world(NodeBuilder("n1").gpus(kA100, 1, 80000));
+  for (const char* name : {"A100", "a100", "A100-SXM4", "SXM4-80gb", "nvidia"}) {
+    EXPECT_EQ(world.ask(PodBuilder("p").gpus(1).gpu_model(name)), kFits) << name;
+  }
+  for (const char* name : {"A10", "100", "A100-SXM", "H100", "NVIDIA-A100-SXM4-80GB-X"}) {
+    EXPECT_EQ(world.ask(PodBuilder("p").gpus(1).gpu_model(name), kOther), kNever) << name;
+  }
+}
+
 TEST(GpuDevices, WithoutDetailOnlyCountingIsLeft) {
   World world(NodeBuilder("n1").resource("nvidia.com/gpu", 8));
   constexpr std::string_view kNoDetail = "node(s) didn't report GPU devices";

@@ -170,26 +170,47 @@ VolumeBindingFilter::Answer VolumeBindingFilter::provision(
   return {};
 }
 
-VolumeBindingFilter::Answer VolumeBindingFilter::serve_waiting(const Cluster& cluster,
-                                                               const Node& node) const {
-  std::vector<const Waiting*> to_provision;
+std::optional<VolumeBindingFilter::Service> VolumeBindingFilter::serve(const Cluster& cluster,
+                                                                       const Node& node) const {
+  Service service;
   std::vector<const Waiting*> to_match;
   for (const Waiting& waiting : waiting_) {
     const std::string& selected = waiting.claim->selected_node;
-    if (!selected.empty() && selected != cluster.text(node.name)) return {.bindable = false};
-    (selected.empty() ? to_match : to_provision).push_back(&waiting);
+    if (!selected.empty() && selected != cluster.text(node.name)) return std::nullopt;
+    (selected.empty() ? to_match : service.to_provision).push_back(&waiting);
   }
   // Small claims first, so that each takes the smallest volume it can.
   std::ranges::stable_sort(to_match, {}, [](const Waiting* w) { return w->claim->request_bytes; });
-  std::vector<const PersistentVolumeSpec*> taken;
   for (const Waiting* waiting : to_match) {
-    if (const auto* const pv = match(cluster, *waiting, node, taken)) {
-      taken.push_back(pv);
+    if (const auto* const pv = match(cluster, *waiting, node, service.taken)) {
+      service.matched.push_back(waiting);
+      service.taken.push_back(pv);
     } else {
-      to_provision.push_back(waiting);
+      service.to_provision.push_back(waiting);
     }
   }
-  return provision(cluster, to_provision, node);
+  return service;
+}
+
+VolumeBindingFilter::Answer VolumeBindingFilter::serve_waiting(const Cluster& cluster,
+                                                               const Node& node) const {
+  const auto service = serve(cluster, node);
+  if (!service) return {.bindable = false};
+  return provision(cluster, service->to_provision, node);
+}
+
+std::vector<VolumeBindingFilter::ClaimPlan> VolumeBindingFilter::plan(const Cluster& cluster,
+                                                                      NodeId node) const {
+  std::vector<ClaimPlan> plans;
+  const auto service = serve(cluster, cluster.node(node));
+  if (!service) return plans;
+  for (std::size_t i = 0; i < service->matched.size(); ++i) {
+    plans.push_back({.claim = service->matched[i]->claim, .volume = service->taken[i]});
+  }
+  for (const Waiting* waiting : service->to_provision) {
+    plans.push_back({.claim = waiting->claim, .volume = nullptr});
+  }
+  return plans;
 }
 
 Verdict VolumeBindingFilter::check(const Cluster& cluster, const PodView&, NodeId id,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // VolumeBinding, judged only: may the pod's claims be served on this node? Bound claims by the node
 // affinity of their volume; claims that wait for their first consumer by a free volume that fits or
-// by provisioning one here. Which volume will be bound is the driver's business.
+// by provisioning one here. Acting on the plan is the driver's business.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,13 @@ class VolumeBindingFilter {
   PreFilter build(const Cluster& cluster, const PodView& pod);
   bool active() const { return !bound_.empty() || !waiting_.empty(); }
   Verdict check(const Cluster& cluster, const PodView& pod, NodeId node, Reasons* reasons) const;
+  // How the claims that wait for their first consumer are to be served on a node that check() lets
+  // pass: by a volume, or by provisioning one there (no volume). Pointers as below.
+  struct ClaimPlan {
+    const PersistentVolumeClaimSpec* claim = nullptr;
+    const PersistentVolumeSpec* volume = nullptr;
+  };
+  std::vector<ClaimPlan> plan(const Cluster& cluster, NodeId node) const;
   // Nothing of it depends on where pods are.
   void pod_moved(const Cluster&, const PodView&, PodId, NodeId, int) {}
 
@@ -35,6 +43,12 @@ class VolumeBindingFilter {
     bool enough_storage = true;
   };
 
+  // Who gets which volume on a node: matched[i] gets taken[i].
+  struct Service {
+    std::vector<const Waiting*> matched, to_provision;
+    std::vector<const PersistentVolumeSpec*> taken;
+  };
+
   // Text of what is wrong with a claim as such; empty: nothing.
   static std::string claim_problem(const Cluster& cluster, const PodView& pod,
                                    const VolumeRef& volume);
@@ -45,6 +59,8 @@ class VolumeBindingFilter {
                                            const std::vector<const PersistentVolumeSpec*>& taken);
   static Answer provision(const Cluster& cluster, const std::vector<const Waiting*>& claims,
                           const Node& node);
+  // Nothing: a claim is promised to another node.
+  std::optional<Service> serve(const Cluster& cluster, const Node& node) const;
   Answer serve_waiting(const Cluster& cluster, const Node& node) const;
 
   std::vector<const PersistentVolumeSpec*> bound_;  // in claim order; nullptr: no such volume

@@ -3,6 +3,7 @@
 #include "core/model/cluster.h"
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 #include <utility>
 
@@ -19,6 +20,28 @@ std::uint64_t name_key(std::string_view ns, std::string_view name) {
 // every node, so the log need not be much longer than that.
 std::size_t log_limit(std::size_t node_slots) {
   return std::max<std::size_t>(65536, 2 * node_slots);
+}
+
+// Empties the slots that are not used, and gives their ids to `free`.
+template <class T, class Id>
+std::size_t free_unused(std::deque<T>& all, const std::vector<bool>& used,
+                        std::unordered_multimap<std::uint64_t, Id>& by_digest,
+                        std::vector<Id>& free) {
+  std::size_t freed = 0;
+  // tidy: unordered-loop: which are freed does not depend on the order, and `free` is sorted below
+  for (auto it = by_digest.begin(); it != by_digest.end();) {
+    const Id id = it->second;
+    if (used[id.value]) {
+      ++it;
+      continue;
+    }
+    all[id.value] = T{};
+    free.push_back(id);
+    it = by_digest.erase(it);
+    ++freed;
+  }
+  std::ranges::sort(free, std::greater<>());
+  return freed;
 }
 
 }  // namespace
@@ -40,8 +63,10 @@ Result<NodeId> Cluster::upsert_node(const NodeSpec& spec) {
   NodeId id;
   const auto it = node_by_name_.find(name.value);
   const bool is_new = it == node_by_name_.end();
+  const std::uint64_t digest = spec_digest(spec);
   if (!is_new) {
     id = it->second;
+    if (nodes_[id.value].spec_digest == digest) return id;  // a heartbeat: nothing we read changed
   } else {
     if (free_nodes_.empty()) {
       id = NodeId{static_cast<std::uint32_t>(nodes_.size())};
@@ -58,6 +83,7 @@ Result<NodeId> Cluster::upsert_node(const NodeSpec& spec) {
     ++topology_version_;
   }
   set_node_facts(nodes_[id.value], spec, is_new);
+  nodes_[id.value].spec_digest = digest;
   adopt_orphans(id);
   note_over(nodes_[id.value], true);
   log_change(id, kNoPod, 0);
@@ -185,10 +211,17 @@ PodId Cluster::add_pending(std::string_view name, std::string_view uid, ShapeId 
 
 Result<PodId> Cluster::upsert_pod(const PodSpec& spec) {
   JOGAK_TRY_VOID(check_pod(spec));
-  if (const auto old = find_pod(spec.ns, spec.name)) remove_pod(*old);
+  const ShapeId shape = intern_shape(spec.shape);
   const IdentityId identity =
       intern_identity({spec.ns, spec.labels, spec.owner_kind, spec.owner_name});
-  const PodId id = add_pending(spec.name, spec.uid, intern_shape(spec.shape), identity);
+  if (const auto old = find_pod(spec.ns, spec.name)) {
+    if (is_same_place(pods_[old->value], spec, shape, identity)) {
+      set_pod_state(*old, spec);
+      return *old;
+    }
+    remove_pod(*old);
+  }
+  const PodId id = add_pending(spec.name, spec.uid, shape, identity);
   Pod& pod = pods_[id.value];
   pod.terminating = spec.terminating;
   pod.preemption_victim = spec.preemption_victim;
@@ -213,6 +246,32 @@ Result<PodId> Cluster::upsert_pod(const PodSpec& spec) {
     if (const auto node = find_node(spec.nominated_node)) do_nominate(id, *node);
   }
   return id;
+}
+
+// The pod asks for the same and holds the same: what was seen of it is a matter of its state alone.
+bool Cluster::is_same_place(const Pod& pod, const PodSpec& spec, ShapeId shape,
+                            IdentityId identity) const {
+  if (pod.uid != spec.uid || pod.shape != shape || pod.identity != identity) return false;
+  if (pod.state == PodState::Pending) return spec.bound_node.empty();
+  if (pod.state != PodState::Placed || text(nodes_[pod.node.value].name) != spec.bound_node) {
+    return false;
+  }
+  if (spec.shape.gpu.kind == GpuAsk::None) return true;
+  if (!spec.holds) return !pod.holds_known;
+  std::vector<GpuHold> holds = *spec.holds;
+  std::ranges::sort(holds, {}, [](const GpuHold& h) { return std::tie(h.gpu, h.mig_start); });
+  return pod.holds_known && holds == pod.holds;
+}
+
+void Cluster::set_pod_state(PodId id, const PodSpec& spec) {
+  set_terminating(id, spec.terminating);
+  Pod& pod = pods_[id.value];
+  pod.preemption_victim = spec.preemption_victim;
+  pod.start_time = spec.start_time;
+  if (pod.state != PodState::Pending) return;
+  const auto node = find_node(spec.nominated_node);
+  const NodeId nominated = node.value_or(kNoNode);
+  if (nominated != pod.nominated) do_nominate(id, nominated);
 }
 
 void Cluster::remove_pod(PodId id) {
@@ -253,6 +312,26 @@ void Cluster::set_terminating(PodId id, bool is_terminating) {
   pod.terminating = is_terminating;
   log_change(pod.node, id, +1);
   touch(nodes_[pod.node.value]);
+}
+
+std::size_t Cluster::collect_interned() {
+  JOGAK_CHECK(marks_.empty(), "event inside a transaction");
+  std::vector<bool> shapes(shapes_.size()), identities(identities_.size());
+  for (const Pod& pod : pods_) {
+    if (pod.state == PodState::Gone) continue;
+    shapes[pod.shape.value] = true;
+    identities[pod.identity.value] = true;
+  }
+  std::size_t freed = 0;
+  freed += free_unused(shapes_, shapes, shape_by_digest_, free_shapes_);
+  freed += free_unused(identities_, identities, identity_by_digest_, free_identities_);
+  if (freed == 0) return 0;
+  // Whoever remembers an id of the freed must start over.
+  ++intern_epoch_;
+  ++topology_version_;
+  change_base_ += changes_.size();
+  changes_.clear();
+  return freed;
 }
 
 // ---- moves ----------------------------------------------------------------------------------

@@ -68,7 +68,8 @@ class Cluster {
   Cluster& operator=(const Cluster&) = delete;
 
   // ---- events ----
-  // Adds a node or replaces the facts of the one with this name; usage of pods there is kept, and
+  // Adds a node or replaces the facts of the one with this name (nothing changes where they are the
+  // same); usage of pods there is kept, and
   // orphans bound to the name move in. Errors: Invalid with the field (duplicate label, negative
   // capacity, a GPU or MIG instance that cannot be).
   Result<NodeId> upsert_node(const NodeSpec& spec);
@@ -84,10 +85,25 @@ class Cluster {
                     IdentityId identity);
   void remove_pod(PodId pod);
   void set_terminating(PodId pod, bool is_terminating = true);
+  // Gives up the shapes and identities that no pod has any more; their ids are used again. Caches
+  // by ShapeId or IdentityId are stale when intern_epoch() moved. Returns how many went. O(pods).
+  std::size_t collect_interned();
+  std::uint64_t intern_epoch() const { return intern_epoch_; }
+  // Shapes and identities kept, used or not.
+  std::size_t interned() const {
+    return shapes_.size() + identities_.size() - free_shapes_.size() - free_identities_.size();
+  }
   // Kubernetes objects that only filters read. Every change bumps objects_version().
   Objects& mutable_objects() {
     ++objects_version_;
     return objects_;
+  }
+  // The same where `change` says whether it changed anything.
+  template <class Change>
+  bool change_objects(Change change) {
+    if (!change(objects_)) return false;
+    ++objects_version_;
+    return true;
   }
 
   // ---- moves (also used inside transactions) ----
@@ -195,6 +211,9 @@ class Cluster {
 
   Result<void> check_node(const NodeSpec& spec) const;
   Result<void> check_pod(const PodSpec& spec) const;
+  static std::uint64_t spec_digest(const NodeSpec& spec);
+  bool is_same_place(const Pod& pod, const PodSpec& spec, ShapeId shape, IdentityId identity) const;
+  void set_pod_state(PodId pod, const PodSpec& spec);
   void set_node_facts(Node& node, const NodeSpec& spec, bool is_new);
   void set_node_capacity(Node& node, const NodeSpec& spec);
   void set_node_gpus(Node& node, const NodeSpec& spec);
@@ -235,6 +254,9 @@ class Cluster {
   std::unordered_multimap<std::uint64_t, ShapeId> shape_by_digest_;
   std::deque<Identity> identities_;
   std::unordered_multimap<std::uint64_t, IdentityId> identity_by_digest_;
+  std::vector<ShapeId> free_shapes_;
+  std::vector<IdentityId> free_identities_;
+  std::uint64_t intern_epoch_ = 1;
   std::vector<Symbol> scalar_names_;
   std::unordered_map<std::uint32_t, ScalarId> scalar_by_name_;
   std::vector<ImageInfo> images_;

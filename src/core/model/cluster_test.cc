@@ -238,12 +238,63 @@ TEST(Cluster, BadPodsChangeNothing) {
   EXPECT_EQ(cluster.upsert_pod(PodBuilder("p").cpu_milli(-5).spec()).error().what,
             "pod default/p: cpu is -5, must be 0 or more");
   EXPECT_FALSE(cluster.upsert_pod(PodBuilder("p").gpu_milli(1001).spec()).has_value());
-  EXPECT_FALSE(cluster.upsert_pod(PodBuilder("p").gpus(33).spec()).has_value());
   EXPECT_FALSE(cluster.upsert_pod(PodBuilder("p").gpus(1).on("n1", {{-1}}).spec()).has_value());
   PodBuilder huge("p");
   huge.shape().nonzero_memory = INT64_MAX;
   EXPECT_FALSE(cluster.upsert_pod(huge.spec()).has_value());
   EXPECT_EQ(cluster.digest(), before);
+}
+
+TEST(Cluster, ANodeOrPodSeenAgainUnchangedChangesNothing) {
+  Cluster cluster;
+  const NodeBuilder n1 = NodeBuilder("n1").cpu(8).label("zone", "a").gpus(kT4, 2, 16000);
+  add(cluster, n1);
+  const PodBuilder p = PodBuilder("p").cpu(1).gpus(1).on("n1", {{1, 0, -1}});
+  const PodId id = add(cluster, p);
+  add(cluster, PodBuilder("waits").cpu(1));
+  const std::uint64_t changes = cluster.change_end();
+  const std::uint64_t version = node(cluster, "n1").version;
+  add(cluster, n1);
+  EXPECT_EQ(add(cluster, p), id);
+  add(cluster, PodBuilder("waits").cpu(1));
+  EXPECT_EQ(cluster.change_end(), changes);
+  EXPECT_EQ(node(cluster, "n1").version, version);
+  // What differs in state alone is taken over in place.
+  PodBuilder going = p;
+  going.spec().terminating = true;
+  EXPECT_EQ(add(cluster, going), id);
+  EXPECT_TRUE(pod(cluster, "p").terminating);
+  add(cluster, PodBuilder("waits").cpu(1).nominate("n1"));
+  EXPECT_EQ(cluster.nominated_pods().size(), 1U);
+  add(cluster, PodBuilder("waits").cpu(1));
+  EXPECT_TRUE(cluster.nominated_pods().empty());
+  // Other devices are another place.
+  add(cluster, PodBuilder("p").cpu(1).gpus(1).on("n1", {{0, 0, -1}}));
+  EXPECT_EQ(pod(cluster, "p").holds.at(0).gpu, 0);
+  EXPECT_GT(cluster.change_end(), changes);
+  EXPECT_EQ(cluster.recount(), "");
+}
+
+TEST(Cluster, ShapesAndIdentitiesThatNobodyHasAreGivenUp) {
+  Cluster cluster;
+  add(cluster, NodeBuilder("n1").cpu(8));
+  const PodId kept = add(cluster, PodBuilder("kept").cpu(1).label("app", "kept").on("n1"));
+  for (int i = 0; i < 100; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    cluster.remove_pod(add(cluster, PodBuilder(name).cpu_milli(i + 1).label("name", name)));
+  }
+  const std::size_t before = cluster.interned();
+  const std::uint64_t epoch = cluster.intern_epoch();
+  EXPECT_EQ(cluster.collect_interned(), before - 2);
+  EXPECT_EQ(cluster.interned(), 2U);
+  EXPECT_NE(cluster.intern_epoch(), epoch);
+  EXPECT_EQ(cluster.change_begin(), cluster.change_end());
+  EXPECT_EQ(cluster.collect_interned(), 0U);
+  EXPECT_EQ(cluster.identity_of(kept).labels.at(0).second, "kept");
+  const std::size_t slots = cluster.shape_count();
+  add(cluster, PodBuilder("next").cpu(3).label("name", "next"));
+  EXPECT_EQ(cluster.shape_count(), slots);  // the slots are used again
+  EXPECT_EQ(cluster.recount(), "");
 }
 
 TEST(Cluster, NominationsAreListedWhileTheyLast) {

@@ -106,6 +106,7 @@ struct Node {
   // Changes whenever anything a node-local filter or score reads has changed. Values are never used
   // twice for different contents, also across rollbacks.
   std::uint64_t version = 0;
+  std::uint64_t spec_digest = 0;  // of the NodeSpec it was made from
   std::uint64_t static_version =
       0;                          // as above, for labels, taints, capacity, images, devices' facts
   std::vector<NodeLabel> labels;  // sorted by key symbol

@@ -74,6 +74,32 @@ const MigModel* mig_model_of(std::string_view gpu_model) {
 
 }  // namespace
 
+std::uint64_t Cluster::spec_digest(const NodeSpec& spec) {
+  Digest d;
+  d.add(spec.labels.size());
+  for (const auto& [key, value] : spec.labels) d.add(key).add(value);
+  d.add(spec.taints.size());
+  for (const core::Taint& taint : spec.taints) d.add(taint.key).add(taint.value).add(taint.effect);
+  d.add(spec.unschedulable).add(spec.order).add(spec.allocatable.size());
+  for (const auto& [name, amount] : spec.allocatable) d.add(name).add(amount);
+  d.add(spec.images.size());
+  for (const ImageSpec& image : spec.images) {
+    d.add(image.size_bytes).add(image.names.size());
+    for (const std::string& name : image.names) d.add(name);
+  }
+  d.add(spec.declared_features.size());
+  for (const std::string& feature : spec.declared_features) d.add(feature);
+  d.add(spec.gpu_model).add(spec.gpus.size());
+  for (const GpuSpec& gpu : spec.gpus) {
+    d.add(gpu.uuid).add(gpu.memory_mib).add(gpu.numa_node).add(gpu.nvlink_mask).add(gpu.health);
+    d.add(gpu.mig_enabled).add(gpu.mig_dynamic).add(gpu.mig_instances.size());
+    for (const MigInstanceSpec& instance : gpu.mig_instances) {
+      d.add(instance.profile).add(instance.start);
+    }
+  }
+  return d.value();
+}
+
 Result<void> Cluster::check_node(const NodeSpec& spec) const {
   if (spec.name.empty()) return invalid("node: name is empty");
   const std::string owner = "node " + spec.name;
@@ -94,7 +120,9 @@ namespace {
 
 Result<void> check_gpu_request(const std::string& owner, const GpuRequest& gpu) {
   if (gpu.kind == GpuAsk::None) return {};
-  if (gpu.count < 1 || gpu.count > static_cast<std::int32_t>(kMaxGpus)) {
+  // More whole devices than any node has are counted like any other resource, and refused so.
+  const bool has_limit = gpu.kind != GpuAsk::Whole;
+  if (gpu.count < 1 || (has_limit && gpu.count > static_cast<std::int32_t>(kMaxGpus))) {
     return invalid("{}: asks for {} devices, must be 1 to {}", owner, gpu.count, kMaxGpus);
   }
   if (gpu.kind == GpuAsk::ShareMilli && (gpu.amount < 1 || gpu.amount > 1000)) {

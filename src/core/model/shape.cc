@@ -108,6 +108,18 @@ std::uint64_t digest_of(const Identity& identity) {
   return d.value();
 }
 
+template <class T, class Id>
+Id put_interned(std::deque<T>& all, std::vector<Id>& free, T value) {
+  if (free.empty()) {
+    all.push_back(std::move(value));
+    return Id{static_cast<std::uint32_t>(all.size() - 1)};
+  }
+  const Id id = free.back();
+  free.pop_back();
+  all[id.value] = std::move(value);
+  return id;
+}
+
 void set_flags(Shape& shape) {
   const PodShape& s = shape.spec;
   shape.has_affinity_terms = !s.required_affinity.empty() || !s.required_anti_affinity.empty() ||
@@ -151,8 +163,7 @@ ShapeId Cluster::intern_shape(const PodShape& spec) {
     }
   }
   set_flags(shape);
-  const ShapeId id{static_cast<std::uint32_t>(shapes_.size())};
-  shapes_.push_back(std::move(shape));
+  const ShapeId id = put_interned(shapes_, free_shapes_, std::move(shape));
   shape_by_digest_.emplace(digest, id);
   return id;
 }
@@ -163,8 +174,7 @@ IdentityId Cluster::intern_identity(const Identity& identity) {
   for (auto it = first; it != last; ++it) {
     if (identities_[it->second.value] == identity) return it->second;
   }
-  const IdentityId id{static_cast<std::uint32_t>(identities_.size())};
-  identities_.push_back(identity);
+  const IdentityId id = put_interned(identities_, free_identities_, Identity(identity));
   identity_by_digest_.emplace(digest, id);
   return id;
 }

@@ -243,6 +243,7 @@ struct PodSpec {
 struct NamespaceSpec {
   std::string name;
   Labels labels;
+  friend bool operator==(const NamespaceSpec&, const NamespaceSpec&) = default;
 };
 
 struct PdbSpec {
@@ -251,6 +252,7 @@ struct PdbSpec {
   std::optional<LabelSelector> selector;  // empty or missing matches no pod
   std::int32_t disruptions_allowed = 0;
   std::vector<std::string> disrupted_pods;  // names
+  friend bool operator==(const PdbSpec&, const PdbSpec&) = default;
 };
 
 // Service, ReplicationController, ReplicaSet or StatefulSet, for default spreading.
@@ -259,6 +261,7 @@ struct WorkloadSpec {
   std::string ns;
   std::string name;
   std::optional<LabelSelector> selector;
+  friend bool operator==(const WorkloadSpec&, const WorkloadSpec&) = default;
 };
 
 // Volume of a CSI driver. In-tree volumes of a kind that Kubernetes moved to CSI (EBS, GCE PD, ...)
@@ -268,6 +271,7 @@ struct CsiSource {
   std::string driver;
   std::string handle;
   std::string migrated_from;  // "kubernetes.io/aws-ebs"; empty: CSI from the start
+  friend bool operator==(const CsiSource&, const CsiSource&) = default;
 };
 
 struct PersistentVolumeSpec {
@@ -285,6 +289,7 @@ struct PersistentVolumeSpec {
   bool deleting = false;
   std::optional<CsiSource> csi;
   std::string attributes_class;  // volumeAttributesClassName
+  friend bool operator==(const PersistentVolumeSpec&, const PersistentVolumeSpec&) = default;
 };
 
 struct PersistentVolumeClaimSpec {
@@ -303,6 +308,8 @@ struct PersistentVolumeClaimSpec {
   std::string owner_pod_uid;    // controller pod of a generic ephemeral claim
   bool deleting = false;
   std::string attributes_class;  // volumeAttributesClassName
+  friend bool operator==(const PersistentVolumeClaimSpec&,
+                         const PersistentVolumeClaimSpec&) = default;
 };
 
 struct StorageClassSpec {
@@ -310,6 +317,7 @@ struct StorageClassSpec {
   std::string provisioner;
   bool wait_for_first_consumer = false;
   std::vector<NodeSelectorTerm> allowed_topologies;  // ORed; requirements are In
+  friend bool operator==(const StorageClassSpec&, const StorageClassSpec&) = default;
 };
 
 struct CsiNodeSpec {
@@ -317,15 +325,18 @@ struct CsiNodeSpec {
   struct Driver {
     std::string name;
     std::optional<std::int64_t> limit;
+    friend bool operator==(const Driver&, const Driver&) = default;
   };
   std::vector<Driver> drivers;
   // Annotation storage.alpha.kubernetes.io/migrated-plugins, split at the commas.
   std::vector<std::string> migrated_plugins;
+  friend bool operator==(const CsiNodeSpec&, const CsiNodeSpec&) = default;
 };
 
 struct CsiDriverSpec {
   std::string name;
   bool storage_capacity = false;
+  friend bool operator==(const CsiDriverSpec&, const CsiDriverSpec&) = default;
 };
 
 struct CsiStorageCapacitySpec {
@@ -335,6 +346,7 @@ struct CsiStorageCapacitySpec {
   std::optional<LabelSelector> node_topology;
   std::optional<std::int64_t> capacity_bytes;
   std::optional<std::int64_t> maximum_volume_bytes;
+  friend bool operator==(const CsiStorageCapacitySpec&, const CsiStorageCapacitySpec&) = default;
 };
 
 struct VolumeAttachmentSpec {
@@ -342,6 +354,7 @@ struct VolumeAttachmentSpec {
   std::string attacher;
   std::string node;
   std::string pv_name;
+  friend bool operator==(const VolumeAttachmentSpec&, const VolumeAttachmentSpec&) = default;
 };
 
 }  // namespace jogak::core
