@@ -39,6 +39,9 @@ constexpr std::size_t kNotesAtOnce = 4;
 // Beside bindings events may take this much of the server: 50 a second, 100 at once.
 constexpr TimeUs kNoteCostUs = kSecondInUs / 50;
 constexpr TimeUs kNoteBurstUs = 100 * kNoteCostUs;
+constexpr TimeUs kNoteLimit = 5 * kSecondInUs;
+constexpr int kNoteTriesMax = 3;
+constexpr TimeUs kNotePause = kSecondInUs;
 constexpr TimeUs kQuietAfter = 500 * kMsInUs;
 constexpr TimeUs kSeriesLength = 360 * kSecondInUs;
 constexpr TimeUs kSeriesRefresh = 1800 * kSecondInUs;
@@ -192,7 +195,7 @@ void KubeCluster::note(const PodNote& note) {
     ++counts_.notes_dropped;
     return;
   }
-  notes_.push_back(note);
+  notes_.push_back({.note = note});
   pump_notes();
 }
 
@@ -217,9 +220,9 @@ void KubeCluster::pump_notes() {
       });
       return;
     }
-    const PodNote note = std::move(notes_.front());
+    QueuedNote queued = std::move(notes_.front());
     notes_.pop_front();
-    send_note(note);
+    send_note(std::move(queued));
   }
 }
 
@@ -245,15 +248,20 @@ void KubeCluster::forget_old_series() {
   }
 }
 
-void KubeCluster::send_note(const PodNote& note) {
-  forget_old_series();
+void KubeCluster::send_note(QueuedNote queued) {
   const TimeUs now = api_.loop().now();
+  if (options_.write_until && now >= options_.write_until()) {  // others tell by now
+    ++counts_.notes_dropped;
+    return;
+  }
+  forget_old_series();
+  const PodNote& note = queued.note;
   const std::string key = note_key(note);
   const auto known = series_.find(key);
   const std::string ns = note.pod.ns.empty() ? "default" : note.pod.ns;
   const std::string collection =
       fmt::format("/apis/events.k8s.io/v1/namespaces/{}/events", kube::escape(ns));
-  kube::ApiRequest request{.retries_max = 2};
+  kube::ApiRequest request{.time_limit = kNoteLimit, .retries_max = 0};
   if (known != series_.end()) {
     Series& series = known->second;
     ++series.count;
@@ -274,20 +282,34 @@ void KubeCluster::send_note(const PodNote& note) {
     request.target = collection;
     request.body = event_json(note, ns, name, options_.host, now);
   }
-  if (options_.write_until && now >= options_.write_until()) return;  // another's pods by now
   ++notes_open_;
-  api_.call(std::move(request), [this, alive = std::weak_ptr<bool>(alive_),
-                                 key](const Result<kube::ApiAnswer>& answer) {
-    if (alive.expired()) return;
-    note_answered(key, answer.has_value() && answer->status < 300);
-  });
+  api_.call(std::move(request),
+            [this, alive = std::weak_ptr<bool>(alive_), key,
+             queued = std::move(queued)](const Result<kube::ApiAnswer>& answer) {
+              if (!alive.expired()) note_answered(key, queued, answer);
+            });
 }
 
-void KubeCluster::note_answered(const std::string& key, bool is_written) {
+void KubeCluster::note_answered(const std::string& key, QueuedNote queued,
+                                const Result<kube::ApiAnswer>& answer) {
   --notes_open_;
-  ++(is_written ? counts_.notes_sent : counts_.notes_failed);
-  // What is not there cannot be counted on: the next one is an event of its own.
-  if (!is_written) series_.erase(key);
+  const Result<void> outcome = outcome_of_write(answer);
+  ++(outcome.has_value() ? counts_.notes_sent : counts_.notes_failed);
+  if (!outcome.has_value()) {
+    // What is not there cannot be counted on: the next one is an event of its own.
+    series_.erase(key);
+    const bool did_not_arrive = outcome.error().code == Errc::Unavailable;
+    if (did_not_arrive && ++queued.tries < kNoteTriesMax && notes_.size() < options_.notes_max) {
+      notes_.push_back(std::move(queued));
+      if (note_timer_ == 0) {
+        note_timer_ = api_.loop().after(kNotePause, [this] {
+          note_timer_ = 0;
+          pump_notes();
+        });
+      }
+      return;
+    }
+  }
   pump_notes();
 }
 

@@ -75,9 +75,15 @@ class KubeCluster : public ClusterApi {
   void write(kube::ApiRequest request, Done done);
   void delete_victim(const PodRef& victim, Done done);
   void claim_volume(const ClaimPlan& plan, Done done);
+  struct QueuedNote {
+    PodNote note;
+    int tries = 0;
+  };
+
   void pump_notes();
-  void send_note(const PodNote& note);
-  void note_answered(const std::string& key, bool is_written);
+  void send_note(QueuedNote queued);
+  void note_answered(const std::string& key, QueuedNote queued,
+                     const Result<kube::ApiAnswer>& answer);
   std::string note_key(const PodNote& note) const;
   void forget_old_series();
   bool take_note_token();
@@ -87,7 +93,7 @@ class KubeCluster : public ClusterApi {
   struct Following;
   std::vector<std::weak_ptr<Following>> following_;
   KubeClusterCounts counts_;
-  std::deque<PodNote> notes_;
+  std::deque<QueuedNote> notes_;
   std::size_t notes_open_ = 0;
   TimerId note_timer_ = 0;
   TimeUs last_write_ = 0;
