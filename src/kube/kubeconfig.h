@@ -34,7 +34,7 @@ struct ExecConfig {
 // One server and one identity. Paths are absolute or as the working folder has them. A server that
 // is not https has neither credentials nor TLS settings here, whatever the files say.
 struct Access {
-  std::string source;  // "context \"c\" of /home/me/.kube/config", "the cluster around this pod"
+  std::string source;  // "context \"c\" of ~/.kube/config", "the cluster around this pod"
   std::string server;  // "https://10.0.0.1:6443/prefix"
   std::string namespace_name = "default";
 
