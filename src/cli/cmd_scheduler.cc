@@ -229,7 +229,7 @@ int run(net::EpollLoop& loop, Log& log, kube::Connection& connection,
                         [&](ops::SchedulerApp::End end, const std::string& why) {
                           if (end == ops::SchedulerApp::End::Stopped) exit_code = kExitDone;
                           if (end == ops::SchedulerApp::End::Failed)
-                            log.error("cannot work like this", {{"error", why}});
+                            log.error("cannot start", {{"error", why}});
                           if (end == ops::SchedulerApp::End::LeaseLost) {
                             log.error("the lease is lost; ending at once", {{"error", why}});
                             // Whatever has not been written must not be: another may lead already.
@@ -256,7 +256,7 @@ int run(net::EpollLoop& loop, Log& log, kube::Connection& connection,
              {SIGUSR2, [&] { app.compare(); }},
              {SIGHUP, [&] {
                 log.info("nothing is read again on SIGHUP; restart to change the configuration",
-                         {{"level", level_name(log.level())}});
+                         {{"log_level", level_name(log.level())}});
               }}});
   loop.run();
   return exit_code;

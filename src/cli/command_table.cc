@@ -25,6 +25,9 @@ constexpr std::array kGenCommands = {
 constexpr std::array kCommands = {
     Command{.name = "up", .summary = "a cluster to play with on this machine", .run = cmd_up},
     Command{.name = "demo", .summary = "a short tour on a made-up cluster", .run = cmd_demo},
+    Command{.name = "scheduler",
+            .summary = "schedule the pods of a real cluster",
+            .run = cmd_scheduler},
     Command{.name = "explain", .summary = "say why a pod is or is not placed", .run = cmd_explain},
     Command{.name = "sim", .summary = "simulate", .children = kSimCommands},
     Command{.name = "gen", .summary = "generate inputs", .children = kGenCommands},

@@ -17,6 +17,7 @@ int cmd_demo(Args args);
 int cmd_explain(Args args);
 int cmd_gen_cluster(Args args);
 int cmd_gen_workload(Args args);
+int cmd_scheduler(Args words);
 int cmd_sim_openb(Args args);
 int cmd_sim_run(Args args);
 int cmd_up(Args words);

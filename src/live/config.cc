@@ -45,7 +45,7 @@ void read_header(YamlFields& fields) {
 }
 
 void read_profiles(YamlFields& fields, SchedulerConfig& config) {
-  if (!fields.has("profiles")) return;
+  const bool is_given = fields.has("profiles");
   std::vector<ProfileConfig> profiles;
   for (YamlFields& entry : fields.maps("profiles")) {
     ProfileConfig profile;
@@ -54,6 +54,7 @@ void read_profiles(YamlFields& fields, SchedulerConfig& config) {
     entry.finish();
     profiles.push_back(std::move(profile));
   }
+  if (!is_given) return;
   if (profiles.empty()) fields.bad("profiles", "needs at least one; leave it out for the default");
   config.profiles = std::move(profiles);
 }

@@ -91,6 +91,7 @@ TEST(Config, UnknownFieldsAreRefusedWithTheNearest) {
             "c.yaml:4: leaderElection.leaseDurations: unknown field; did you mean leaseDuration?");
   EXPECT_EQ(error_of("profiles:\n- schedulerName: a\n  polcy: kube"),
             "c.yaml:5: profiles[0].polcy: unknown field; did you mean policy?");
+  EXPECT_EQ(error_of("profile: []"), "c.yaml:3: profile: unknown field; did you mean profiles?");
   EXPECT_EQ(error_of("parallelism: 16"), "c.yaml:3: parallelism: unknown field");
 }
 

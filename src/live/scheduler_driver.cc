@@ -97,6 +97,18 @@ SchedulerDriver::Engine& SchedulerDriver::engine_of(const Job& job) {
   return engines_[profiles_.find(options_.profiles[job.profile].scheduler_name)->second.first];
 }
 
+bool SchedulerDriver::is_assumed(std::string_view ns, std::string_view name) const {
+  const auto job = jobs_.find(key_of(ns, name));
+  return job != jobs_.end() && job->second.stage != Stage::Queued && !job->second.is_seen_bound;
+}
+
+std::string_view SchedulerDriver::scheduler_name_of(std::string_view ns,
+                                                    std::string_view name) const {
+  const auto job = jobs_.find(key_of(ns, name));
+  if (job == jobs_.end()) return "";
+  return options_.profiles[job->second.profile].scheduler_name;
+}
+
 void SchedulerDriver::lead() {
   options_.is_standby = false;
   cluster_changed();

@@ -90,6 +90,10 @@ class SchedulerDriver {
   const DriverCounts& counts() const { return counts_; }
   std::size_t waiting() const { return queue_.size(); }
   std::size_t binds_in_flight() const { return in_flight_; }
+  // Its room counts as taken, and the watch does not show it there yet.
+  bool is_assumed(std::string_view ns, std::string_view name) const;
+  // The profile of a pod that waits here or is being bound; "" for any other.
+  std::string_view scheduler_name_of(std::string_view ns, std::string_view name) const;
   // The last fault in words, "" for none.
   const std::string& last_fault() const { return last_fault_; }
 

@@ -45,8 +45,12 @@ std::string review_of(const Permission& permission, const std::string& lease_nam
   return json.take();
 }
 
+// At once: each may need a connection of its own.
+constexpr std::size_t kReviewsMax = 4;
+
 // The reviews of one attempt.
 struct Round {
+  std::vector<const Permission*> waiting;  // not asked for yet, the last one first
   std::size_t open = 0;
   std::vector<std::string> missing;
   bool is_over = false;  // one was dealt with otherwise; the rest do not matter
@@ -63,7 +67,8 @@ struct Preflight::State : std::enable_shared_from_this<State> {
   void ask_who();
   void who_told(const Result<kube::ApiAnswer>& answer);
   void ask_permissions();
-  void permission_told(Round& round, const Permission& permission,
+  void ask_permission(const std::shared_ptr<Round>& round);
+  void permission_told(const std::shared_ptr<Round>& round, const Permission& permission,
                        const Result<kube::ApiAnswer>& answer);
   void all_told(const Round& round);
 
@@ -116,13 +121,9 @@ bool Preflight::State::is_useful(const Result<kube::ApiAnswer>& answer) {
   if (!answer) {
     Error error = answer.error();
     if (error.code == Errc::Invalid) {
-      error.what = fmt::format("API server {}: {}", options.server, error.what);
       fail(std::move(error));
     } else {
-      error.what = fmt::format(
-          "no answer from the API server {}: {}; is it running, and is this "
-          "its address?",
-          options.server, error.what);
+      error.what += "; is the API server running, and is this its address?";
       retry(std::move(error));
     }
     return false;
@@ -132,12 +133,11 @@ bool Preflight::State::is_useful(const Result<kube::ApiAnswer>& answer) {
     std::string why = options.refusal ? options.refusal() : "";
     if (why.empty()) {
       why = fmt::format(
-          "401 {}: the token or certificate has expired or is another cluster's; get "
-          "a new kubeconfig",
-          problem.message);
+          "{} does not accept the credentials (401 {}): the token or certificate has "
+          "expired or is another cluster's; get a new kubeconfig",
+          options.server, problem.message);
     }
-    fail({Errc::Invalid, fmt::format("the API server {} does not accept the credentials: {}",
-                                     options.server, why)});
+    fail({Errc::Invalid, std::move(why)});
     return false;
   }
   if (answer->status == 429 || answer->status >= 500) {
@@ -179,31 +179,42 @@ void Preflight::State::ask_permissions() {
   const auto round = std::make_shared<Round>();
   for (const Permission& permission : permissions()) {
     if (permission.is_lease && options.lease_namespace.empty()) continue;
-    ++round->open;
-    call({.method = "POST",
-          .target = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-          .body = review_of(permission, options.lease_namespace),
-          .retries_max = 0},
-         [round, &permission](State& self, const Result<kube::ApiAnswer>& answer) {
-           self.permission_told(*round, permission, answer);
-         });
+    round->waiting.push_back(&permission);
   }
+  std::ranges::reverse(round->waiting);
+  for (std::size_t i = 0; i < kReviewsMax; ++i) ask_permission(round);
 }
 
-void Preflight::State::permission_told(Round& round, const Permission& permission,
+void Preflight::State::ask_permission(const std::shared_ptr<Round>& round) {
+  if (round->waiting.empty()) return;
+  const Permission& permission = *round->waiting.back();
+  round->waiting.pop_back();
+  ++round->open;
+  call({.method = "POST",
+        .target = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+        .body = review_of(permission, options.lease_namespace),
+        .retries_max = 0},
+       [round, &permission](State& self, const Result<kube::ApiAnswer>& answer) {
+         self.permission_told(round, permission, answer);
+       });
+}
+
+void Preflight::State::permission_told(const std::shared_ptr<Round>& round,
+                                       const Permission& permission,
                                        const Result<kube::ApiAnswer>& answer) {
-  --round.open;
-  if (round.is_over) return;
+  --round->open;
+  if (round->is_over) return;
   if (!is_useful(answer)) {
-    round.is_over = true;
+    round->is_over = true;
     return;
   }
   // A server that does not review (403, 404) does not say no: the calls themselves will tell.
   const bool is_answer = answer->status == 200 || answer->status == 201;
   if (is_answer && member(member(answer->body, "status"), "allowed") != "true") {
-    round.missing.push_back(permission_text(permission));
+    round->missing.push_back(permission_text(permission));
   }
-  if (round.open == 0) all_told(round);
+  ask_permission(round);
+  if (round->open == 0) all_told(*round);
 }
 
 void Preflight::State::all_told(const Round& round) {

@@ -265,7 +265,12 @@ std::vector<Check> SchedulerApp::ready_checks() const {
 
 Result<std::string> SchedulerApp::state() const {
   if (driver_ == nullptr) return fail(Errc::Unavailable, "nothing is known yet: {}", problem_);
-  return importer::export_list(driver_->cluster(), {.style = JsonWriter::Style::Compact});
+  const core::Cluster& cluster = driver_->cluster();
+  return importer::export_list(
+      cluster, {.style = JsonWriter::Style::Compact, .scheduler_name = [&](core::PodId pod) {
+                  return driver_->scheduler_name_of(cluster.identity_of(pod).ns,
+                                                    cluster.pod(pod).name);
+                }});
 }
 
 EndpointParts SchedulerApp::endpoint_parts() {
@@ -285,7 +290,11 @@ void SchedulerApp::compare() {
   }
   if (drift_run_.has_value()) return log_.info("a comparison is under way");
   log_.info("comparing memory with the API server");
-  drift_run_.emplace(api_, driver_->cluster(), DriftRunOptions{},
+  drift_run_.emplace(api_, driver_->cluster(),
+                     DriftRunOptions{.is_assumed =
+                                         [this](std::string_view ns, std::string_view name) {
+                                           return driver_->is_assumed(ns, name);
+                                         }},
                      [this](const Result<live::DriftReport>& report) { compared(report); });
 }
 
