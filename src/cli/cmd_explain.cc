@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `jogak explain`: reads a cluster as kubectl prints it, and says where one pod would go and why,
-// or exactly why it goes nowhere.
+// `jogak explain`: reads a cluster, live or as kubectl prints it, and says where one pod would go
+// and why, or exactly why it goes nowhere.
 #include <ranges>
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include "base/edit_distance.h"
-#include "base/file.h"
 #include "cli/answer.h"
+#include "cli/cluster_input.h"
 #include "cli/commands.h"
 #include "cli/explain.h"
 #include "core/policy/policy.h"
-#include "import/import.h"
 
 namespace jogak::cli {
 
@@ -24,16 +23,21 @@ constexpr Flag kFlags[] = {
      .letter = 'f',
      .kind = FlagKind::Repeated,
      .metavar = "FILE",
-     .help = "cluster state, the JSON of `kubectl get`; - for standard input"},
+     .help =
+         "cluster state, the JSON of `kubectl get`, instead of the live cluster; - for standard "
+         "input"},
     {.name = "pod",
      .letter = 'p',
      .metavar = "NS/NAME",
-     .help = "the pod; without NS/ in the namespace default, or the only one of its name",
+     .help =
+         "the pod; without NS/ in the context's namespace or default, or the only one of its name",
      .is_required = true},
     {.name = "policy",
      .metavar = "NAME",
      .help = "who chooses among the nodes that fit: kube, jogak, best-fit, ...",
      .fallback = "kube"},
+    kKubeconfigFlag,
+    kContextFlag,
     kOutputFlag,
     {.name = "top",
      .kind = FlagKind::Int,
@@ -48,6 +52,7 @@ constexpr Flag kFlags[] = {
 };
 
 constexpr std::string_view kExamples[] = {
+    "jogak explain --pod team-a/train-0",
     "jogak explain -f cluster.json --pod team-a/train-0",
     "kubectl get nodes,pods,namespaces,pdb,pv,pvc,storageclass -A -o json | jogak explain -f - "
     "--pod team-a/train-0",
@@ -65,20 +70,11 @@ constexpr ArgTable kTable = {
     .examples = kExamples,
 };
 
-Result<importer::ImportReport> read_cluster(const std::vector<std::string>& files,
-                                            core::Cluster& cluster) {
-  importer::ImportBatch batch;
-  for (const std::string& file : files) {
-    JOGAK_TRY(const std::string text, read_file(file == "-" ? "/dev/stdin" : file));
-    JOGAK_TRY_VOID(batch.add(text, file == "-" ? "stdin" : file));
-  }
-  return batch.apply(cluster);
-}
-
-Result<core::PodId> find_pod(const core::Cluster& cluster, const importer::ImportReport& report,
+Result<core::PodId> find_pod(const core::Cluster& cluster, const ClusterInput& input,
                              const std::string& text) {
+  const importer::ImportReport& report = input.report;
   const std::size_t slash = text.find('/');
-  const std::string ns = slash == std::string::npos ? "default" : text.substr(0, slash);
+  const std::string ns = slash == std::string::npos ? input.ns : text.substr(0, slash);
   const std::string name = slash == std::string::npos ? text : text.substr(slash + 1);
   if (const auto id = cluster.find_pod(ns, name)) return *id;
   const std::string full_name = ns + "/" + name;
@@ -106,10 +102,10 @@ Result<core::PodId> find_pod(const core::Cluster& cluster, const importer::Impor
 }
 
 Result<int> run_command(const ParsedArgs& args) {
-  if (args.list("file").empty()) return invalid("which cluster? give -f FILE, or -f - for stdin");
+  JOGAK_TRY(const ClusterSource source, cluster_source(args, "file"));
   core::Cluster cluster;
-  JOGAK_TRY(const importer::ImportReport report, read_cluster(args.list("file"), cluster));
-  JOGAK_TRY(const core::PodId pod, find_pod(cluster, report, args.text("pod")));
+  JOGAK_TRY(const ClusterInput input, read_cluster(source, cluster));
+  JOGAK_TRY(const core::PodId pod, find_pod(cluster, input, args.text("pod")));
   auto explanation = explain(cluster, pod, args.text("policy"));
   if (!explanation) return in_context("--policy", std::move(explanation).error());
   const ExplainView view{.all_nodes = args.is_on("all-nodes"),

@@ -29,6 +29,7 @@ constexpr std::array kCommands = {
             .summary = "schedule the pods of a real cluster",
             .run = cmd_scheduler},
     Command{.name = "explain", .summary = "say why a pod is or is not placed", .run = cmd_explain},
+    Command{.name = "whatif", .summary = "say what a change would do", .run = cmd_whatif},
     Command{.name = "sim", .summary = "simulate", .children = kSimCommands},
     Command{.name = "gen", .summary = "generate inputs", .children = kGenCommands},
     Command{.name = "version", .summary = "print the version", .run = cmd_version},

@@ -22,6 +22,7 @@ int cmd_sim_openb(Args args);
 int cmd_sim_run(Args args);
 int cmd_up(Args words);
 int cmd_version(Args args);
+int cmd_whatif(Args args);
 
 // The whole table, for main and for tests.
 std::span<const Command> command_table();

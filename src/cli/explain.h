@@ -61,5 +61,8 @@ Doc explain_doc(const core::Cluster& cluster, const Explanation& explanation,
 
 // "500m", "4 GiB", "2": an amount as people write it.
 std::string amount_text(std::string_view resource, std::int64_t amount);
+// "gpu 3 (500/1000)": one device as people read it.
+std::string hold_text(const core::GpuHold& hold, core::GpuAsk ask);
+Doc devices_doc(const std::vector<core::GpuHold>& holds, core::GpuAsk ask);
 
 }  // namespace jogak::cli

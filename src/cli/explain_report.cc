@@ -56,21 +56,6 @@ std::string plugin_text(core::Verdict verdict) {
                                               : std::string(core::plugin_name(verdict.plugin));
 }
 
-std::string hold_text(const core::GpuHold& hold, core::GpuAsk ask) {
-  switch (ask) {
-    case core::GpuAsk::ShareMilli:
-      return fmt::format("gpu {} ({}/1000)", hold.gpu, hold.amount);
-    case core::GpuAsk::ShareMib:
-      return fmt::format("gpu {} ({} MiB)", hold.gpu, hold.amount);
-    case core::GpuAsk::Mig:
-      return fmt::format("gpu {} slice {}", hold.gpu, hold.mig_start);
-    case core::GpuAsk::Whole:
-    case core::GpuAsk::None:
-      break;
-  }
-  return fmt::format("gpu {}", hold.gpu);
-}
-
 // Indices of the feasible nodes, best first, equal scores in node order.
 std::vector<std::size_t> by_score(const Explanation& explanation) {
   std::vector<std::size_t> order(explanation.scores.size());
@@ -228,19 +213,6 @@ Doc pods_doc(const core::Cluster& cluster, const std::vector<core::PodId>& pods)
   return list;
 }
 
-Doc devices_doc(const Explanation& explanation, core::GpuAsk ask) {
-  Doc list = Doc::array();
-  for (const core::GpuHold& hold : explanation.holds) {
-    Doc item = Doc::object();
-    item.set("gpu", hold.gpu);
-    if (ask == core::GpuAsk::ShareMilli) item.set("milli", hold.amount);
-    if (ask == core::GpuAsk::ShareMib) item.set("mib", hold.amount);
-    if (ask == core::GpuAsk::Mig) item.set("migStart", hold.mig_start);
-    list.push(std::move(item));
-  }
-  return list;
-}
-
 Doc nodes_doc(const core::Cluster& cluster, const Explanation& explanation,
               const ExplainView& view) {
   Doc refused = Doc::array();
@@ -302,6 +274,34 @@ Doc preemption_doc(const core::Cluster& cluster, const core::PreemptionResult& p
 
 }  // namespace
 
+std::string hold_text(const core::GpuHold& hold, core::GpuAsk ask) {
+  switch (ask) {
+    case core::GpuAsk::ShareMilli:
+      return fmt::format("gpu {} ({}/1000)", hold.gpu, hold.amount);
+    case core::GpuAsk::ShareMib:
+      return fmt::format("gpu {} ({} MiB)", hold.gpu, hold.amount);
+    case core::GpuAsk::Mig:
+      return fmt::format("gpu {} slice {}", hold.gpu, hold.mig_start);
+    case core::GpuAsk::Whole:
+    case core::GpuAsk::None:
+      break;
+  }
+  return fmt::format("gpu {}", hold.gpu);
+}
+
+Doc devices_doc(const std::vector<core::GpuHold>& holds, core::GpuAsk ask) {
+  Doc list = Doc::array();
+  for (const core::GpuHold& hold : holds) {
+    Doc item = Doc::object();
+    item.set("gpu", hold.gpu);
+    if (ask == core::GpuAsk::ShareMilli) item.set("milli", hold.amount);
+    if (ask == core::GpuAsk::ShareMib) item.set("mib", hold.amount);
+    if (ask == core::GpuAsk::Mig) item.set("migStart", hold.mig_start);
+    list.push(std::move(item));
+  }
+  return list;
+}
+
 std::string amount_text(std::string_view resource, std::int64_t amount) {
   if (resource == "cpu") {
     return amount % 1000 == 0 ? fmt::to_string(amount / 1000) : fmt::format("{}m", amount);
@@ -360,7 +360,7 @@ Doc explain_doc(const core::Cluster& cluster, const Explanation& explanation,
   doc.set("outcome", outcome_name(e.outcome)).set("policy", explanation.policy);
   if (explanation.placed()) {
     doc.set("node", node_name(cluster, *explanation.node));
-    doc.set("devices", devices_doc(explanation, explanation.ask));
+    doc.set("devices", devices_doc(explanation.holds, explanation.ask));
   }
   if (e.nominated_shortcut) doc.set("nominated", true);
   if (!e.message.empty()) doc.set("message", e.message);
