@@ -150,6 +150,28 @@ TEST_F(NegativeState, TheDeviceMayBeAnybodys) {
   EXPECT_EQ(rule(on(both, node, {{0, 0, -1}, {1, 0, -1}})), "unknown-holders");
 }
 
+// Another scheduler, that only counts, put two pods on a node with one device left: a share beside
+// the share on device 0 takes nothing that those may have, one on device 1 does.
+TEST_F(NegativeState, WhatOthersOvercommittedIsNotThePlansFault) {
+  const core::NodeId node = add(cluster, NodeBuilder("n1").gpus("A100", 2, 40960));
+  add(cluster, PodBuilder("share").gpu_milli(250).on("n1", {{0, 250, -1}}));
+  PodBuilder counted("counted");
+  counted.gpu_ask({core::GpuAsk::Whole, 2, 0, "", {}}).on("n1");
+  add(cluster, counted);
+  EXPECT_EQ(rule(on(PodBuilder("beside").gpu_milli(250), node, {{0, 250, -1}})), "");
+  EXPECT_EQ(rule(on(PodBuilder("alone").gpu_milli(250), node, {{1, 250, -1}})), "unknown-holders");
+}
+
+TEST_F(NegativeState, ModelsAreNamedByWholeWords) {
+  const core::NodeId node = add(cluster, NodeBuilder("n1").gpus("NVIDIA-A100-SXM4-80GB", 1, 81920));
+  const auto asks = [&](const char* model) {
+    return rule(on(PodBuilder(model).gpus(1).gpu_model(model), node, {{0, 0, -1}}));
+  };
+  EXPECT_EQ(asks("a100"), "");
+  EXPECT_EQ(asks("A100-SXM4"), "");
+  EXPECT_EQ(asks("A10"), "gpu-model");
+}
+
 TEST_F(NegativeState, MediaEnginesAreGivenTwice) {
   NodeBuilder builder("n1");
   builder.gpus("NVIDIA-H100-80GB-HBM3", 1, 81559);

@@ -106,12 +106,16 @@ void Cluster::remove_node(NodeId id) {
   JOGAK_CHECK(id.value < nodes_.size() && nodes_[id.value].alive);
   while (!nodes_[id.value].pods.empty()) {
     const PodId pod = nodes_[id.value].pods.back();
-    do_unplace(pod);
     Pod& p = pods_[pod.value];
+    // It says itself which devices it holds, and will say so again after a restart: if the node
+    // comes back they are its own still, as far as the node has them then.
+    std::vector<GpuHold> holds = p.holds;
+    const bool known = p.holds_known;
+    do_unplace(pod);
     p.state = PodState::Orphan;
     p.orphan_node = nodes_[id.value].name;
-    // If the node returns its devices may be numbered anew, and what is unknown is busy.
-    p.holds_known = shapes_[p.shape.value].spec.gpu.kind == GpuAsk::None;
+    p.holds = std::move(holds);
+    p.holds_known = known;
     orphans_.push_back(pod);
   }
   for (std::size_t i = nominated_.size(); i-- > 0;) {

@@ -170,7 +170,18 @@ TEST(Cluster, NodeGoesAndComesBack) {
   add(cluster, NodeBuilder("n1").gpus(kT4, 4, 16000));
   EXPECT_EQ(node(cluster, "n1").pod_count(), 1);
   EXPECT_EQ(node(cluster, "n1").cpu_requested, 0);
-  // Devices may be numbered anew: which ones is for the agent to say.
+  EXPECT_EQ(node(cluster, "n1").unknown_gpus, 0);
+  EXPECT_EQ(pod(cluster, "gpu").holds, (std::vector<GpuHold>{{0}, {1}}));
+  EXPECT_EQ(cluster.recount(), "");
+}
+
+TEST(Cluster, DevicesThatTheReturningNodeLacksAreUnknown) {
+  Cluster cluster;
+  add(cluster, NodeBuilder("n1").gpus(kT4, 4, 16000));
+  add(cluster, PodBuilder("gpu").gpus(2).on("n1", {{0}, {3}}));
+  cluster.remove_node(*cluster.find_node("n1"));
+  add(cluster, NodeBuilder("n1").gpus(kT4, 3, 16000));
+  EXPECT_FALSE(pod(cluster, "gpu").holds_known);
   EXPECT_EQ(node(cluster, "n1").unknown_gpus, 2);
   EXPECT_EQ(cluster.recount(), "");
 }

@@ -163,17 +163,52 @@ std::string form_rule(const Node& node, const GpuRequest& ask, std::span<const G
 }
 
 // Pods that nobody located must still be able to be somewhere: owners on devices nobody else is on,
-// sharers where no owner is. Instances are left out: where they may be depends on the layout.
-bool leaves_room_for_unknown(const Node& node, const Holdings& after) {
+// sharers where no owner is. How many devices more there are than they need; below zero where what
+// was observed is too much already. Instances are left out: where they may be depends on the
+// layout.
+struct Room {
+  std::int64_t for_owners = 0;
+  std::int64_t for_all = 0;
+};
+
+Room room_for_unknown(const Node& node, const Holdings& holdings) {
   std::int64_t clean = 0;
   std::int64_t sharable = 0;
   for (std::size_t g = 0; g < node.gpus.size(); ++g) {
-    const Device& d = after.devices[g];
+    const Device& d = holdings.devices[g];
     if (node.gpus[g].mig_enabled || d.whole > 0) continue;
     ++sharable;
     clean += d.shared() ? 0 : 1;
   }
-  return clean >= after.unknown_whole && sharable >= after.unknown_whole + after.unknown_shared;
+  return {.for_owners = clean - holdings.unknown_whole,
+          .for_all = sharable - holdings.unknown_whole - holdings.unknown_shared};
+}
+
+// A plan may not take what they need; what is too little already it may not make less.
+bool spares_unknown(const Room& before, const Room& after) {
+  const auto spared = [](std::int64_t was, std::int64_t is) { return is >= 0 || is >= was; };
+  return spared(before.for_owners, after.for_owners) && spared(before.for_all, after.for_all);
+}
+
+// The words of a name in lower case, split at dashes and spaces.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (const char c : name) {
+    if (c == '-' || c == ' ') {
+      words.emplace_back();
+    } else {
+      words.back() += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    }
+  }
+  return words;
+}
+
+bool model_fits(const GpuRequest& ask, std::string_view model) {
+  const std::vector<std::string> has = words_of(model);
+  return ask.models.empty() || std::ranges::any_of(ask.models, [&has](const std::string& name) {
+           const std::vector<std::string> wants = words_of(name);
+           return !std::ranges::search(has, wants).empty();
+         });
 }
 
 }  // namespace
@@ -184,10 +219,10 @@ std::string device_rules(const Cluster& cluster, PodId pod, NodeId id,
   const GpuRequest& ask = cluster.shape_of(pod).spec.gpu;
   if (std::string broken = form_rule(node, ask, holds); !broken.empty()) return broken;
   if (ask.kind == GpuAsk::None) return {};
-  const bool model_fits =
-      ask.models.empty() || std::ranges::count(ask.models, cluster.text(node.gpu_model)) > 0;
-  if (!model_fits) return "gpu-model: the node's GPUs are not of a model it accepts";
+  if (!model_fits(ask, cluster.text(node.gpu_model)))
+    return "gpu-model: the node's GPUs are not of a model it accepts";
   Holdings after = count_holdings(cluster, node);
+  const Room before = room_for_unknown(node, after);
   for (const GpuHold& hold : holds) {
     const auto g = static_cast<std::size_t>(hold.gpu);
     std::string broken = hold_rule(node, ask, hold);
@@ -197,7 +232,8 @@ std::string device_rules(const Cluster& cluster, PodId pod, NodeId id,
     }
     if (!broken.empty()) return fmt::format("{} (device {})", broken, hold.gpu);
   }
-  if (ask.kind != GpuAsk::Mig && !node.gpus.empty() && !leaves_room_for_unknown(node, after)) {
+  if (ask.kind != GpuAsk::Mig && !node.gpus.empty() &&
+      !spares_unknown(before, room_for_unknown(node, after))) {
     return "unknown-holders: no device is left for pods whose devices nobody reported";
   }
   return {};
