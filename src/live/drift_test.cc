@@ -176,13 +176,15 @@ TEST(Drift, PagesAreReadAsTheServerSendsThem) {
   Cluster memory;
   add(memory, NodeBuilder("n1"));
   DriftCheck check(memory);
-  ASSERT_TRUE(check
-                  .add(R"({"kind":"PodList","apiVersion":"v1","metadata":{"continue":"x"},"items":[
-    {"metadata":{"name":"a","namespace":"t","uid":"u"},"spec":{"nodeName":"n1","containers":[{"name":"c","image":"i"}]},
+  const std::string_view pods = R"({"kind":"PodList","apiVersion":"v1",
+    "metadata":{"continue":"x"},"items":[
+    {"metadata":{"name":"a","namespace":"t","uid":"u"},
+     "spec":{"nodeName":"n1","containers":[{"name":"c","image":"i"}]},
      "status":{"phase":"Running"}},
-    {"metadata":{"name":"done","namespace":"t","uid":"v"},"spec":{"nodeName":"n1","containers":[{"name":"c","image":"i"}]},
-     "status":{"phase":"Succeeded"}}]})")
-                  .has_value());
+    {"metadata":{"name":"done","namespace":"t","uid":"v"},
+     "spec":{"nodeName":"n1","containers":[{"name":"c","image":"i"}]},
+     "status":{"phase":"Succeeded"}}]})";
+  ASSERT_TRUE(check.add(pods).has_value());
   ASSERT_TRUE(check.add(R"({"kind":"NodeList","apiVersion":"v1","metadata":{},"items":[]})"));
   const DriftReport report = check.finish(memory, {});
   EXPECT_EQ(lines(report), (Lines{"node-extra n1: not on the server", "pod-missing t/a: on n1"}));

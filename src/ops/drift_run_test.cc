@@ -24,7 +24,8 @@ std::string nodes(std::string_view names, std::string_view next = "") {
                          items.empty() ? "" : ",", name);
   }
   return fmt::format(
-      R"({{"kind":"NodeList","apiVersion":"v1","metadata":{{"resourceVersion":"7","continue":"{}"}},"items":[{}]}})",
+      R"({{"kind":"NodeList","apiVersion":"v1",
+           "metadata":{{"resourceVersion":"7","continue":"{}"}},"items":[{}]}})",
       next, items);
 }
 
