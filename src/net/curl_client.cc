@@ -82,7 +82,6 @@ struct CurlClient::Transfer {
   bool is_head_done = false;
   bool is_sent = false;
   bool is_cancelled = false;
-  bool is_over = false;
 };
 
 // An easy handle and what libcurl's callbacks are given.

@@ -34,7 +34,8 @@ struct CurlOptions {
 
   // "http://", "https://" or "socks5://" (names are then looked up by the proxy), for every
   // request. Empty: what HTTPS_PROXY, http_proxy and NO_PROXY in the environment say, which never
-  // holds for this machine itself (localhost, 127.0.0.0/8, ::1).
+  // holds for this machine itself (localhost, 127.0.0.0/8, ::1). NO_PROXY is compared with
+  // tls_server_name where there is one.
   std::string proxy_url = {};
 
   std::string user_agent = "jogak";

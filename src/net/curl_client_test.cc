@@ -436,7 +436,7 @@ TEST_F(CurlClientTest, ARefusedConnectionIsUnavailable) {
 
 TEST_F(CurlClientTest, AnUnknownNameIsUnavailable) {
   make({.base_url = "http://no-such-host.invalid:80"});
-  const Seen seen = exchange({.method = "GET", .target = "/", .time_limit = 15 * kSecondInUs});
+  const Seen seen = exchange({.method = "GET", .target = "/", .time_limit = 3 * kSecondInUs});
   ASSERT_FALSE(seen.outcome.has_value());
   EXPECT_EQ(seen.outcome.error().code, Errc::Unavailable);
   EXPECT_THAT(seen.outcome.error().what, HasSubstr("no-such-host.invalid:80"));
