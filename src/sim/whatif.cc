@@ -131,8 +131,9 @@ class Model {
   std::map<PodId, std::size_t> entries_;  // of pods with one; ids follow pods made anew
   std::uint64_t next_age_ = 0;
   std::set<Place> queue_;
-  std::vector<std::size_t> again_;  // for the next round
-  bool has_changed_ = false;        // in this round
+  std::vector<std::size_t> again_;                      // for the next round
+  std::vector<std::pair<PodId, std::string>> leaving_;  // victims and who preempted them
+  bool has_changed_ = false;                            // in this round
   // Why pods of a class were refused, as long as nothing moved: classes of thousands are common.
   std::map<std::uint64_t, std::string> refused_;
 };
@@ -316,6 +317,9 @@ void Model::run_rounds() {
         attempt(index, true);
       }
     }
+    for (const auto& [victim, preemptor] : std::exchange(leaving_, {})) {
+      lose_place(victim, preemptor);
+    }
   } while (has_changed_ && !again_.empty());
 }
 
@@ -376,22 +380,19 @@ void Model::preempt(std::size_t index, const core::PreemptionResult& found) {
   has_changed_ = true;
   refused_.clear();
   for (const PodId victim : candidate.victims) {
+    if (cluster_.pod(victim).terminating) continue;  // somebody else's already
+    cluster_.set_terminating(victim);
     spend_budgets(cluster_.identity_of(victim));
+    leaving_.emplace_back(victim, preemptor);
     if (!entries_.contains(victim)) {
       report_.pods[index].victims.push_back(cluster_.pod_full_name(victim));
     }
-    lose_place(victim, preemptor);
   }
   for (const PodId other : found.loses_nomination.front()) {
     cluster_.nominate(other, core::kNoNode);
   }
   cluster_.nominate(id, candidate.node);
-  const core::Decision decision = scheduler_->decide(id);
-  if (decision.node == core::kNoNode) {
-    again_.push_back(index);  // with room promised to it, for the next round
-  } else {
-    place(index, decision);
-  }
+  again_.push_back(index);  // with room promised to it, for the next round
 }
 
 // What the disruption controller does when the pod goes.

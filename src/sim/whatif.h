@@ -6,10 +6,11 @@
 // Order of events: first the changes, so that pods lose their places; pods that are being deleted
 // are gone. Then all that wait are tried, higher priority first; among equals those that waited
 // before by age (the order of their ids), then those that lost their place and were made anew by
-// their controllers, then the new ones. A pod that preempts takes its victims' room at once. After
-// a round that changed something all that wait are tried again, victims too, as a live scheduler
-// does. Pods that lost their place and have no controller to make them anew are tried last of all,
-// and preempt nobody, so that they take nothing from the rest.
+// their controllers, then the new ones. A pod that preempts is promised the room, which its victims
+// leave at the end of the round; after a round that changed something all that wait are tried
+// again, victims too, as a live scheduler does. Pods that lost their place and have no controller
+// to make them anew are tried last of all, and preempt nobody, so that they take nothing from the
+// rest.
 #pragma once
 
 #include <cstddef>
