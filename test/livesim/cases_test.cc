@@ -221,6 +221,25 @@ TEST(LiveCases, A27_TheHealthyDeviceIsUsableThoughAnotherFellIll) {
   EXPECT_EQ(scene.broken(), "");
 }
 
+// The node is registered anew under pods that go on running: they have the devices they had.
+TEST(LiveCases, ANodeThatReturnsKeepsItsPodsDevices) {
+  Scene scene;
+  const NodeSpec node{.name = "n0", .gpus = 2, .has_devices = true};
+  scene.node(node);
+  scene.pod({.name = "a", .gpus = 1});
+  scene.run_for(kSoon);
+  ASSERT_EQ(scene.node_of("a"), "n0");
+  scene.world().remove("nodes", "", "n0");
+  scene.run_for(kSecondInUs);
+  scene.node(node);
+  scene.pod({.name = "b", .gpus = 1});
+  scene.run_for(2 * kSecondInUs);
+  ASSERT_EQ(scene.node_of("a"), "n0");
+  ASSERT_EQ(scene.node_of("b"), "n0");
+  EXPECT_NE(scene.find("a")->holds.front().gpu, scene.find("b")->holds.front().gpu);
+  EXPECT_EQ(scene.broken(), "");
+}
+
 // ---- D: preemption ----------------------------------------------------------------------------
 
 TEST(LiveCases, D5_NobodyIsEvictedWhenTheLastFilterFails) {

@@ -94,6 +94,10 @@ void Checkers::on_sent(const Call& call) {
   if (is_at_rest_)
     fail("writes-at-rest", fmt::format("{} {} {}", call.method, call.target, call.body));
   check_pace(write);
+  if (facts_.trace && write.verb != Verb::Other) {
+    facts_.trace(fmt::format("  {} sends #{} {} {} {}", identities_[call.process], call.number,
+                             call.method, call.target, write.node));
+  }
   if (write.verb == Verb::Bind) check_bind_sent(call, write);
   if (write.verb == Verb::Delete) check_delete_sent(write);
   if (write.verb == Verb::Patch) ++counts_.refusals;
@@ -164,6 +168,9 @@ void Checkers::check_delete_sent(const Write& write) {
 void Checkers::on_handled(const Call& call) {
   if (call.method == "GET") return;
   const Write write = read(call);
+  if (facts_.trace && write.verb != Verb::Other && write.verb != Verb::Lease) {
+    facts_.trace(fmt::format("  the server gets #{}", call.number));
+  }
   if (write.verb == Verb::Bind) {
     at_server_[call.number] = write;
     const PodFacts* pod = facts_.find_uid(write.uid);
@@ -189,6 +196,9 @@ void Checkers::on_told(const Call& call) {
   const auto it = open_.find(call.number);
   if (it == open_.end()) return;
   const Write& write = it->second;
+  if (facts_.trace && write.verb != Verb::Other) {
+    facts_.trace(fmt::format("  #{} is answered {}", call.number, call.told_status));
+  }
   const bool is_done = call.told_status / 100 == 2;
   if (is_done && write.verb == Verb::Bind) known_bound_.insert({write.process, write.uid});
   if ((is_done || call.told_status == 404) && write.verb == Verb::Delete) {
@@ -276,8 +286,16 @@ void Checkers::note_eviction(const Write& write) {
   Eviction eviction{
       .victim = label(*victim), .node = victim->node, .at = facts_.now(), .for_whom = {}};
   const TimeUs since = facts_.now() - options_.stale_max;
+  // Those whom the node was promised; if nobody (any more), whoever may have been.
   for (const auto& [uid, pod] : facts_.pods()) {
-    if (!pod.is_ours() || pod.is_gated || pod.priority <= victim->priority) continue;
+    if (pod.waits() && pod.is_ours() && pod.nominated == victim->node &&
+        pod.priority > victim->priority) {
+      eviction.for_whom.push_back(uid);
+    }
+  }
+  const bool is_promised = !eviction.for_whom.empty();
+  for (const auto& [uid, pod] : facts_.pods()) {
+    if (is_promised || !pod.is_ours() || pod.is_gated || pod.priority <= victim->priority) continue;
     const bool waited = pod.node.empty() || pod.bound_at >= since;
     const bool was_there = !pod.is_gone() || pod.gone_at >= since;
     if (waited && was_there) eviction.for_whom.push_back(uid);

@@ -164,6 +164,9 @@ void Facts::on_pod(const store::Event& event, const Doc& object) {
     names_[key] = stored.uid;
   }
   const bool was_bound = !pod.node.empty();
+  const bool was_deleting = pod.is_deleting;
+  const bool was_over = pod.is_over;
+  const std::string was_nominated = pod.nominated;
   const bool was_gated = pod.is_gated || is_new;
   read_pod(object, pod);
   if (was_gated && !pod.is_gated) pod.ungated_at = now();
@@ -173,6 +176,23 @@ void Facts::on_pod(const store::Event& event, const Doc& object) {
     if (pod.deleting_at == 0) pod.deleting_at = now();
     const auto name = names_.find(key);
     if (name != names_.end() && name->second == stored.uid) names_.erase(name);
+  }
+  if (trace) {
+    std::string story;
+    if (is_new) {
+      story +=
+          fmt::format(" is new ({}m, {} GPUs, {} x {} milli, priority {}, by {})", pod.cpu_milli,
+                      pod.gpus, pod.share_count, pod.share_milli, pod.priority, pod.scheduler);
+    }
+    if (!was_bound && !pod.node.empty()) story += " is bound to " + pod.node;
+    if (!was_deleting && pod.is_deleting) story += " is being deleted";
+    if (!was_over && pod.is_over) story += " is over";
+    if (was_nominated != pod.nominated) story += " is nominated to \"" + pod.nominated + "\"";
+    if (pod.is_gone()) story += " is gone";
+    if (!story.empty()) {
+      for (const Holding& held : pod.holds) story += fmt::format(" [{}:{}]", held.gpu, held.milli);
+      trace(fmt::format("pod {}{}", pod.name, story));
+    }
   }
   if (!was_bound && !pod.node.empty()) {
     pod.bound_at = now();
@@ -202,6 +222,13 @@ void Facts::on_node(const store::Event& event, const Doc& object) {
   node.is_open = !node.is_gone && !object.get("spec", "unschedulable").as_bool() &&
                  object.get("spec", "taints").empty() &&
                  condition_of(object, "Ready")["status"].as_string() == "True";
+  if (trace) {
+    std::string healthy;
+    for (const bool is_healthy : node.devices) healthy += is_healthy ? '+' : '-';
+    trace(fmt::format("node {}{}: {}m, {} GPUs {}, {}", node.name, node.is_gone ? " is gone" : "",
+                      node.allocatable.cpu_milli, node.allocatable.gpus, healthy,
+                      node.is_open ? "open" : "closed"));
+  }
 }
 
 void Facts::on_volume(const store::Event& event, const Doc& object) {
@@ -226,6 +253,9 @@ void Facts::on_volume(const store::Event& event, const Doc& object) {
 
 void Facts::on_lease(const store::Event& event, const Doc& object) {
   if (event.object->ns != "kube-system") return;  // those of nodes
+  const std::string& holder = object.get("spec", "holderIdentity").as_string();
+  if (trace && holder != lease_.holder) trace(fmt::format("the lease is held by \"{}\"", holder));
+  if (!holder.empty() && holder != lease_.holder) ++lease_changes_;
   lease_ = {.holder = object.get("spec", "holderIdentity").as_string(),
             .renewed_at = now(),
             .duration_s = integer(object.get("spec", "leaseDurationSeconds"))};

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -95,6 +96,8 @@ class Facts {
   PodFacts* find_uid(std::string_view uid);
   const std::map<std::string, NodeFacts>& nodes() const { return nodes_; }
   const LeaseFacts& lease() const { return lease_; }
+  // How often it came to somebody else.
+  std::uint64_t lease_changes() const { return lease_changes_; }
   // Zone of the volume that serves the claim, nullopt while it has none.
   std::optional<std::string> claim_zone(std::string_view ns, std::string_view name) const;
 
@@ -106,6 +109,8 @@ class Facts {
   void forget_gone(TimeUs older_than);
 
   FactsListener* listener = nullptr;
+  // Told the story line by line, for people; empty: nobody asked.
+  std::function<void(const std::string&)> trace;
   bool is_outside = false;  // the test itself writes now
 
  private:
@@ -124,6 +129,7 @@ class Facts {
   std::map<std::string, NodeFacts> nodes_;
   std::map<std::string, std::string, std::less<>> claim_zones_;  // ns/name
   LeaseFacts lease_;
+  std::uint64_t lease_changes_ = 0;
   Digest digest_;
   std::uint64_t changes_ = 0;
 };

@@ -12,22 +12,44 @@
 #include "kube/api_client.h"
 #include "kube/leader_election.h"
 #include "live/kube_cluster.h"
+#include "ops/scheduler_app.h"
 #include "test/livesim/faulty_client.h"
 #include "test/livesim/process_loop.h"
 
 namespace jogak::livesim {
 
-// Members go in reverse: the driver first, the loop last.
+// An event of level error is something that somebody should look at.
+class ErrorSink : public LogSink {
+ public:
+  void write(const LogEvent& event) override {
+    if (event.level == LogLevel::Error && first_.empty()) first_ = text_line(event);
+  }
+  const std::string& first() const { return first_; }
+
+ private:
+  std::string first_;
+};
+
+// Members go in reverse: the driver first, the loop last. Either the app, or its parts with a
+// saboteur among them.
 struct Replica::Process {
   Process(World& world, Life of)
       : life(of),
         loop(world.loop(), of.clock_offset),
         client(world.network(), loop, of.process),
+        log(loop, errors),
         api(client) {}
+
+  const live::SchedulerDriver* of_either() const {
+    return app != nullptr ? app->driver() : driver.get();
+  }
 
   Life life;
   ProcessLoop loop;
   FaultyClient client;
+  ErrorSink errors;
+  Log log;
+  std::unique_ptr<ops::SchedulerApp> app;
   kube::ApiClient api;
   std::unique_ptr<kube::LeaderElection> election;
   std::unique_ptr<live::KubeCluster> cluster;
@@ -50,10 +72,12 @@ void Replica::start(Life life) {
       end();
     });
   }
-  const bool ignores_lease = options_.sabotage == Sabotage::IgnoreLease;
-  const bool waits_for_lease = options_.has_lease && !ignores_lease;
   const std::string identity = fmt::format("replica-{}-{}", options_.slot, life.process);
   checkers_.add_process(life.process, identity);
+  if (options_.sabotage == Sabotage::None && options_.has_lease)
+    return begin_app(process, identity);
+  const bool ignores_lease = options_.sabotage == Sabotage::IgnoreLease;
+  const bool waits_for_lease = options_.has_lease && !ignores_lease;
   live::KubeClusterOptions cluster_options;
   cluster_options.host = identity;
   cluster_options.seed = options_.seed + static_cast<std::uint64_t>(life.process);
@@ -72,6 +96,33 @@ void Replica::start(Life life) {
   process.driver = *std::move(driver);
 }
 
+// As `jogak scheduler` does, with everything.
+void Replica::begin_app(Process& process, const std::string& identity) {
+  ops::SchedulerAppOptions options;
+  options.config.seed = options_.seed;
+  options.config.profiles.front().policy = options_.policy;
+  options.version = "1";
+  options.host = identity;
+  options.identity = identity;
+  options.server = "simulated";
+  process.app = std::make_unique<ops::SchedulerApp>(
+      process.client, process.log, std::move(options),
+      [this, &process](ops::SchedulerApp::End how, const std::string& why) {
+        if (how == ops::SchedulerApp::End::Failed && fault_.empty()) {
+          fault_ = "it gave up: " + why;
+        }
+        end_soon(process);
+      });
+}
+
+// It ends, and is started anew by whoever watches over it.
+void Replica::end_soon(Process& process) {
+  process.loop.kill();
+  world_.loop().post([this, number = process.life.process] {
+    if (process_ != nullptr && process_->life.process == number) end();
+  });
+}
+
 void Replica::begin_lease(Process& process) {
   kube::LeaseOptions lease;
   lease.identity = fmt::format("replica-{}-{}", options_.slot, process.life.process);
@@ -80,7 +131,6 @@ void Replica::begin_lease(Process& process) {
       process.api, std::move(lease),
       {.on_lead =
            [this, &process] {
-             ++leads_;
              if (process.driver != nullptr && options_.sabotage != Sabotage::IgnoreLease) {
                process.driver->lead();
              }
@@ -108,23 +158,9 @@ void Replica::spare() {
 }
 
 void Replica::stop() {
-  if (process_ == nullptr || process_->loop.is_stalled() || process_->election == nullptr) return;
-  Process& process = *process_;
-  // A binding under way may still be carried out: then the next leader must wait for the lease.
-  if (process.driver == nullptr || process.driver->binds_in_flight() > 0) return kill();
-  past_ = counts();
-  if (const std::string wrong = fault(); !wrong.empty()) fault_ = wrong;
-  process.driver.reset();
-  process.saboteur.reset();
-  process.cluster.reset();
-  const int number = process.life.process;
-  const auto end_this = [this, number] {
-    world_.loop().post([this, number] {
-      if (process_ != nullptr && process_->life.process == number) end();
-    });
-  };
-  process.election->release(end_this);
-  world_.loop().after(10 * kSecondInUs, end_this);
+  if (process_ == nullptr || process_->loop.is_stalled()) return;
+  if (process_->app == nullptr) return kill();
+  process_->app->stop();
 }
 
 void Replica::kill() {
@@ -139,6 +175,7 @@ void Replica::end() {
   past_ = counts();
   if (const std::string wrong = fault(); !wrong.empty()) fault_ = wrong;
   process_->loop.kill();
+  process_->app.reset();
   process_->driver.reset();
   process_->saboteur.reset();
   process_->cluster.reset();
@@ -162,17 +199,24 @@ live::DriverCounts Replica::counts() const {
 
 bool Replica::is_leading() const {
   if (driver() == nullptr || process_->loop.is_dead()) return false;
+  if (process_->app != nullptr) return process_->app->is_leading();
   return options_.has_lease ? process_->election->is_leader() : true;
 }
 
 std::string Replica::fault() const {
-  if (!fault_.empty() || driver() == nullptr) return fault_;
+  if (!fault_.empty() || process_ == nullptr) return fault_;
+  if (!process_->errors.first().empty()) return process_->errors.first();
+  if (driver() == nullptr) return "";
   const live::DriverCounts& now = driver()->counts();
   return now.invalid_plans + now.unreadable > 0 ? driver()->last_fault() : "";
 }
 
+void Replica::compare() {
+  if (process_ != nullptr && process_->app != nullptr) process_->app->compare();
+}
+
 const live::SchedulerDriver* Replica::driver() const {
-  return process_ == nullptr ? nullptr : process_->driver.get();
+  return process_ == nullptr ? nullptr : process_->of_either();
 }
 
 }  // namespace jogak::livesim

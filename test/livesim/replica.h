@@ -42,21 +42,25 @@ class Replica {
   void stop();
   // It will not die by itself any more.
   void spare();
+  // Has it compare its memory with the server; a difference is a fault().
+  void compare();
   // At once, in the middle of whatever it does.
   void kill();
 
   // Of all its lives.
   live::DriverCounts counts() const;
   std::uint64_t deaths() const { return deaths_; }
-  std::uint64_t leads() const { return leads_; }
   bool is_leading() const;
-  // The driver's own complaint in this life or one before, "" for none.
+  // What it complained of itself in this life or one before (an event of level error, a plan that
+  // its own check stopped), "" for nothing.
   std::string fault() const;
   const live::SchedulerDriver* driver() const;
 
  private:
   struct Process;
+  void begin_app(Process& process, const std::string& identity);
   void begin_lease(Process& process);
+  void end_soon(Process& process);
   void end();
 
   World& world_;
@@ -65,7 +69,7 @@ class Replica {
   std::unique_ptr<Process> process_;
   live::DriverCounts past_;
   std::string fault_;
-  std::uint64_t deaths_ = 0, leads_ = 0;
+  std::uint64_t deaths_ = 0;
 };
 
 }  // namespace jogak::livesim

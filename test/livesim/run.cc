@@ -40,6 +40,13 @@ class Run {
         rng_(options.seed, "run"),
         world_({.seed = options.seed}),
         checkers_(world_.facts(), {}) {
+    if (options.is_told) {
+      const TimeUs began = world_.loop().now();
+      world_.facts().trace = [this, began](const std::string& line) {
+        fmt::print(stderr, "{:9.3f} {}\n", static_cast<double>(world_.loop().now() - began) / 1e6,
+                   line);
+      };
+    }
     fate_ = draw_fate(rng_);
     Rng faults(options.seed, "faults");
     world_.network().rates = draw_faults(faults);
@@ -74,7 +81,12 @@ class Run {
   }
 
  private:
+  void tell(const std::string& line) {
+    if (world_.facts().trace) world_.facts().trace(line);
+  }
+
   void start(Replica& replica) {
+    tell(fmt::format("a process starts: {}", processes_ + 1));
     const TimeUs offset = fate_.clocks_differ ? rng_.between(-600, 600) * kSecondInUs : TimeUs{0};
     std::uint64_t dies_after = 0;
     if (is_faulty_ && fate_.crashes && rng_.chance(2, 3)) dies_after = 1 + rng_.below(1500);
@@ -89,10 +101,13 @@ class Run {
     }
     if (fate_.stalls && rng_.chance(1, 12)) {
       ++stalls_;
-      replica.stall_for(static_cast<TimeUs>(rng_.below(60 * kSecondInUs)));
+      const auto span = static_cast<TimeUs>(rng_.below(60 * kSecondInUs));
+      tell(fmt::format("a process stalls for {} s", span / kSecondInUs));
+      replica.stall_for(span);
     }
     if (fate_.stops && rng_.chance(1, 25)) {
       ++stops_;
+      tell("a process stops");
       replica.stop();
     }
   }
@@ -110,6 +125,7 @@ class Run {
       world_.run_for(10 * kSecondInUs);
     }
     checkers_.begin_rest();
+    for (const auto& replica : replicas_) replica->compare();
     world_.run_for(kRest);
     checkers_.check_rest();
   }
@@ -126,13 +142,14 @@ class Run {
     result.options = fmt::format("{}; {}; faults: {}; {} steps", workload_options_.text(),
                                  fate_.text(), world_.network().rates.text(), steps_);
     static_cast<void>(is_broken());
-    if (!fault_.empty()) result.violations.push_back({"driver-fault", fault_});
+    if (!fault_.empty()) result.violations.push_back({"complaint", fault_});
     for (const Violation& violation : checkers_.violations()) {
       result.violations.push_back(violation);
     }
     result.digest = world_.facts().digest();
     result.revision = world_.server().store().revision();
     result.counts = checkers_.counts();
+    result.leaders = world_.facts().lease_changes();
     result.stalls = stalls_;
     result.stops = stops_;
     for (const auto& replica : replicas_) {
@@ -143,7 +160,6 @@ class Run {
       result.driver.preempted += counts.preempted;
       result.driver.bind_errors += counts.bind_errors;
       result.crashes += replica->deaths();
-      result.leaders += replica->leads();
     }
     return result;
   }

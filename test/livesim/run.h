@@ -21,6 +21,7 @@ namespace jogak::livesim {
 struct RunOptions {
   std::uint64_t seed = 1;
   Sabotage sabotage = Sabotage::None;
+  bool is_told = false;  // the story on standard error
 };
 
 // What befell the replicas.
