@@ -33,14 +33,18 @@ std::string member(std::string_view json, std::string_view key) {
   return found;
 }
 
-std::string review_of(const Permission& permission, const std::string& lease_namespace) {
+std::string review_of(const Permission& permission, const PreflightOptions& options) {
   JsonWriter json;
   json.begin_object().field("apiVersion", "authorization.k8s.io/v1");
   json.field("kind", "SelfSubjectAccessReview").key("spec").begin_object();
   json.key("resourceAttributes").begin_object().field("verb", permission.verb);
   json.field("group", permission.group).field("resource", permission.resource);
   if (!permission.subresource.empty()) json.field("subresource", permission.subresource);
-  if (permission.is_lease) json.field("namespace", lease_namespace);
+  if (permission.is_lease) {
+    json.field("namespace", options.lease_namespace);
+    // A role may name the one lease, but nobody can be allowed to create by name.
+    if (permission.verb != "create") json.field("name", options.lease_name);
+  }
   json.end_object().end_object().end_object();
   return json.take();
 }
@@ -192,7 +196,7 @@ void Preflight::State::ask_permission(const std::shared_ptr<Round>& round) {
   ++round->open;
   call({.method = "POST",
         .target = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
-        .body = review_of(permission, options.lease_namespace),
+        .body = review_of(permission, options),
         .retries_max = 0},
        [round, &permission](State& self, const Result<kube::ApiAnswer>& answer) {
          self.permission_told(round, permission, answer);

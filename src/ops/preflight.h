@@ -17,6 +17,7 @@ namespace jogak::ops {
 struct PreflightOptions {
   std::string server;           // as messages name it: "10.0.0.1:6443"
   std::string lease_namespace;  // "": no lease is needed
+  std::string lease_name = {};
   // Why the last answer was a 401, when somebody knows better than the answer; may be empty.
   std::function<std::string()> refusal = {};
   TimeUs first_wait = kSecondInUs;

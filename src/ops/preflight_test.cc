@@ -42,7 +42,9 @@ class PreflightTest : public ::testing::Test {
       exchange->answer(nodes);
     });
     preflight_.emplace(
-        api_, PreflightOptions{.server = "h:1", .lease_namespace = std::move(lease_namespace)},
+        api_,
+        PreflightOptions{
+            .server = "h:1", .lease_namespace = std::move(lease_namespace), .lease_name = "l"},
         Preflight::Events{.on_passed = [this](const std::string& v) { passed_ = v; },
                           .on_failed = [this](const Error& error) { failed_ = error.what; },
                           .on_retry =
@@ -73,6 +75,20 @@ TEST_F(PreflightTest, WithoutALeaseNobodyAsksForOne) {
   refused = "coordination.k8s.io";
   start("");
   EXPECT_EQ(passed_, "v1.36.3");
+}
+
+TEST_F(PreflightTest, ARoleMayNameTheOneLease) {
+  start();
+  int named = 0;
+  int unnamed = 0;
+  for (const auto& exchange : http_.exchanges()) {
+    const std::string& body = exchange->request().body;
+    if (body.find("coordination.k8s.io") == std::string::npos) continue;
+    EXPECT_NE(body.find(R"("namespace":"kube-system")"), std::string::npos) << body;
+    ++(body.find(R"("name":"l")") == std::string::npos ? unnamed : named);
+  }
+  EXPECT_EQ(named, 2);
+  EXPECT_EQ(unnamed, 1) << "creating";
 }
 
 TEST_F(PreflightTest, NamesThePermissionsThatAreMissing) {

@@ -81,6 +81,7 @@ SchedulerApp::SchedulerApp(net::HttpClient& http, Log& log, SchedulerAppOptions 
       api_,
       PreflightOptions{.server = options_.server,
                        .lease_namespace = has_election ? options_.config.leader_election.ns : "",
+                       .lease_name = options_.config.leader_election.name,
                        .refusal = options_.refusal},
       Preflight::Events{
           .on_passed = [this](const std::string& version) { start_following(version); },
