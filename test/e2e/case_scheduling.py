@@ -430,4 +430,4 @@ def scheduling_no_help(kubectl, cluster):
         world.waits("choosy", {AFFINITY: 2})
         for name in ("l1", "l2"):
             check(not world.get(name)["metadata"].get("deletionTimestamp"), f"{name} goes")
-        check(NOT_HELPFUL in condition(world.get("choosy"), "PodScheduled")["message"], "it says so")
+        contains(condition(world.get("choosy"), "PodScheduled")["message"], NOT_HELPFUL)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Small random workloads for compare_schedulers.py: a few nodes, pods that run on them, and pods that
-# come one after the other. Everything follows from the seed. Names and selectors are those of one
-# of two worlds, "a" or "b", which are the same but for that letter; each pod selects its world's
-# nodes. A node of the other world refuses it by taint or by affinity, the same ones in both, so that
-# even the counts in messages must agree.
+# Small random workloads for compare_schedulers.py: a few nodes, pods that run on them, and pods
+# that come one after the other. Everything follows from the seed. Names and selectors are those of
+# one of two worlds, "a" or "b", which are the same but for that letter; each pod selects its
+# world's nodes. A node of the other world refuses it by taint or by affinity, the same ones in
+# both, so that even the counts in messages must agree.
 
 import random
 

@@ -3,9 +3,9 @@
 #
 # The end-to-end suite: kubectl against whatever is behind a kubeconfig. One line a case, a summary,
 # exit code 0 when no case failed and 1 otherwise. It works in namespaces of its own (e2e-*) and
-# removes what it made. Cases that need simulated nodes, controllers or a scheduler are skipped where
-# there are none, unless --expect says that they must be there. `--jobs` cases run at a time, except
-# those that change nodes.
+# removes what it made. Cases that need simulated nodes, controllers or a scheduler are skipped
+# where there are none, unless --expect says that they must be there. `--jobs` cases run at a time,
+# except those that change nodes.
 # usage: test/e2e/run.py --kubeconfig FILE [--kubectl PATH] [--filter X] [--list] [--jobs N]
 #                        [--scheduler-name NAME] [--expect WORD,...]
 
