@@ -226,9 +226,11 @@ void KubeCluster::pump_notes() {
   }
 }
 
+// With the message: client-go leaves it out, but names the pod by its resourceVersion, which the
+// new text of the condition has just changed. Users see each text once, in either way.
 std::string KubeCluster::note_key(const PodNote& note) const {
-  return fmt::format("{}|{}|{}|{}|{}|{}", note.type, note.action, note.reason, note.reporter,
-                     note.pod.uid, note.related.uid);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}", note.type, note.action, note.reason, note.reporter,
+                     note.pod.uid, note.related.uid, note.message);
 }
 
 void KubeCluster::forget_old_series() {
