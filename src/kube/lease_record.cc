@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// A Lease is read and written as a document, not as a struct: what this version of ours does not
+// know of it must survive a renewal.
 #include "kube/lease_record.h"
 
 #include <nlohmann/json.hpp>

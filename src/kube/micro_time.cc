@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The calendar is the standard library's; only the six decimals are ours.
 #include "kube/micro_time.h"
 
 #include <chrono>

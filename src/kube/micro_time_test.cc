@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Written times, and that they are read back.
 #include "kube/micro_time.h"
 
 #include <gtest/gtest.h>

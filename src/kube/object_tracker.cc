@@ -37,12 +37,15 @@ bool ObjectTracker::replace(KnownObject* known, const ObjectMeta& meta, std::str
 void ObjectTracker::begin_list(bool is_truth) {
   ++mark_;
   is_listing_ = true;
+  deleted_version_.clear();
   is_truth_ = is_truth;
 }
 
 bool ObjectTracker::listed(const ObjectMeta& meta, std::string_view json) {
   KnownObject* const known = known_.find(meta.ns, meta.name);
   if (known == nullptr) {
+    const auto order = compare_versions(meta.version, deleted_version_);
+    if (order && *order <= 0) return true;  // told a second time
     add(meta);
     return tell_object(meta, json);
   }
@@ -96,6 +99,7 @@ bool ObjectTracker::changed(const ObjectMeta& meta, std::string_view json) {
 
 bool ObjectTracker::deleted(const ObjectMeta& meta, std::string_view json) {
   advance(meta.version);
+  if (is_listing_ && !is_older(meta.version, deleted_version_)) deleted_version_ = meta.version;
   KnownObject* const known = known_.find(meta.ns, meta.name);
   if (known == nullptr) return true;
   if (!is_truth_ && is_older(meta.version, known->version())) return true;

@@ -57,6 +57,9 @@ class ObjectTracker {
   KnownObjects known_;
   Tell tell_;
   std::string version_;
+  // Of a streaming list: the newest deletion while it went on. What was there at its start is told
+  // before, so that what comes after is newer.
+  std::string deleted_version_;
   std::uint32_t mark_ = 0;
   bool is_listing_ = false;
   bool is_truth_ = false;

@@ -4,6 +4,7 @@
 // end it is the server's state.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -91,6 +92,8 @@ class World {
       ASSERT_EQ(it->second.uid, change.uid);
       ASSERT_EQ(change.is_gap, change.json.empty());
       told_.erase(it);
+      std::int64_t& gone = gone_[std::string(change.name)];
+      gone = std::max(gone, *parse_int(change.version));
       return;
     }
     const std::int64_t version = *parse_int(change.version);
@@ -100,6 +103,8 @@ class World {
       ASSERT_EQ(it->second.uid, change.uid) << change.name << " is another before it went";
       ASSERT_GT(version, it->second.version) << change.name << " goes back";
     }
+    ASSERT_GT(version, gone_[std::string(change.name)])
+        << change.name << " comes back from the past";
     told_[std::string(change.name)] = {std::string(change.uid), version};
   }
 
@@ -109,6 +114,7 @@ class World {
   ScriptedHttp http_{loop_};
   ApiClient api_{http_};
   CollectionServer::State told_;
+  std::map<std::string, std::int64_t> gone_;  // by name, the last version that went
   std::uint64_t names_ = 1;
   int synced_ = 0, errors_ = 0, changes_ = 0;
   std::unique_ptr<Reflector> reflector_;

@@ -22,7 +22,8 @@ using testing::ScriptedHttp;
 
 std::string object(const std::string& name, int version, const std::string& uid = "") {
   return fmt::format(
-      R"({{"metadata":{{"name":"{}","namespace":"ns","uid":"{}","resourceVersion":"{}"}},"spec":{{}}}})",
+      R"({{"metadata":{{"name":"{}","namespace":"ns","uid":"{}","resourceVersion":"{}"}},)"
+      R"("spec":{{}}}})",
       name, uid.empty() ? "u-" + name : uid, version);
 }
 
@@ -48,9 +49,9 @@ std::string list(const std::vector<std::string>& items, int version, const std::
 }
 
 std::string status(int code, const std::string& reason, const std::string& cause = "") {
-  return fmt::format(
-      R"({{"kind":"Status","reason":"{}","message":"m","details":{{"causes":[{{"reason":"{}"}}]}},"code":{}}})",
-      reason, cause, code);
+  return fmt::format(R"({{"kind":"Status","reason":"{}","message":"m",)"
+                     R"("details":{{"causes":[{{"reason":"{}"}}]}},"code":{}}})",
+                     reason, cause, code);
 }
 
 class ReflectorTest : public ::testing::Test {

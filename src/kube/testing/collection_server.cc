@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// All changes since the last compaction are kept in one line; a watch is a place in it.
 #include "kube/testing/collection_server.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Documents in and out, as the API server keeps them.
 #include "kube/testing/lease_server.h"
 
 #include <utility>
