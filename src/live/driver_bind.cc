@@ -68,7 +68,15 @@ bool SchedulerDriver::plan_claims(Job& job, core::PodId pod, core::NodeId node) 
 
 void SchedulerDriver::write_claims(const std::string& key, Job& job) {
   job.stage = Stage::Claiming;
-  job.claims_open = job.claims.size();
+  // A claim that names the node already waits for whoever provisions it: nothing to write.
+  std::vector<ClaimPlan> to_write;
+  for (const Claim& claim : job.claims) {
+    const auto pvc = cluster_.objects().pvcs.find(claim_key(claim.plan));
+    const bool is_told = claim.plan.volume.empty() && pvc != cluster_.objects().pvcs.end() &&
+                         pvc->second.selected_node == claim.plan.node;
+    if (!is_told) to_write.push_back(claim.plan);
+  }
+  job.claims_open = to_write.size();
   for (const Claim& claim : job.claims) {
     assumed_claims_[claim_key(claim.plan)] = key;
     assume_claims("PersistentVolumeClaim", claim.plan.ns, claim.plan.name);
@@ -85,10 +93,9 @@ void SchedulerDriver::write_claims(const std::string& key, Job& job) {
         not_bound(key, *late, Errc::Timeout, "the volumes were not bound in time");
       }));
   // Answers may come before the call returns, and end the job.
-  const std::vector<Claim> claims = job.claims;
   const std::string uid = job.ref.uid;
-  for (const Claim& claim : claims) {
-    api_.plan_claim(claim.plan, guarded([this, key, uid](const Result<void>& outcome) {
+  for (const ClaimPlan& plan : to_write) {
+    api_.plan_claim(plan, guarded([this, key, uid](const Result<void>& outcome) {
                       claim_written(key, uid, outcome);
                     }));
   }
@@ -281,14 +288,13 @@ void SchedulerDriver::asked_about(const std::string& key, const std::string& uid
   }
   // Not yet, but our own request may still be on its way: the same again, and nothing else. On a
   // node that is gone it is waited for instead.
-  const auto node = cluster_.find_node(job->node);
-  if (node.has_value()) {
-    return later(key, *job, [this](const std::string& k, Job& j) { send_bind(k, j); });
-  }
-  if (now() - job->sent > kLateWriteMax) {
+  const bool has_node = cluster_.find_node(job->node).has_value();
+  if (!has_node && now() - job->sent > kLateWriteMax) {
     return not_bound(key, *job, Errc::Conflict, "its node is gone");
   }
-  later(key, *job, [this](const std::string& k, Job& j) { ask_about(k, j); });
+  later(key, *job, [this](const std::string& k, Job& j) {
+    cluster_.find_node(j.node).has_value() ? send_bind(k, j) : ask_about(k, j);
+  });
 }
 
 void SchedulerDriver::later(const std::string& key, Job& job,

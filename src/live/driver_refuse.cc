@@ -3,6 +3,7 @@
 // What a pod that waits is told, and room made for it. A nomination is written before the first
 // victim is deleted: whoever takes over in between knows for whom the room is meant.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include <fmt/core.h>
@@ -189,6 +190,27 @@ void SchedulerDriver::withdraw_nomination(core::PodId pod) {
   if (!job->is_telling) send_told(key, *job);
 }
 
+// The best, but not again a node where the room that was promised never came, if there is another.
+const core::PreemptionCandidate& SchedulerDriver::choose(
+    const Job& job, const core::PreemptionResult& preemption) const {
+  const auto& candidates = preemption.candidates;
+  const core::PreemptionCandidate& best = candidates[preemption.best.front()];
+  const auto gave_up = [&](const core::PreemptionCandidate& candidate) {
+    return cluster_.text(cluster_.node(candidate.node).name) == job.gave_up_on;
+  };
+  if (job.gave_up_on.empty() || !gave_up(best)) return best;
+  const auto loss = [this](const core::PreemptionCandidate& candidate) {
+    const std::int32_t highest = cluster_.shape_of(candidate.victims.front()).spec.priority;
+    return std::tuple(candidate.pdb_violations, highest, candidate.victims.size());
+  };
+  const core::PreemptionCandidate* chosen = nullptr;
+  for (const core::PreemptionCandidate& candidate : candidates) {
+    if (gave_up(candidate) || candidate.victims.empty()) continue;
+    if (chosen == nullptr || loss(candidate) < loss(*chosen)) chosen = &candidate;
+  }
+  return chosen == nullptr ? best : *chosen;
+}
+
 void SchedulerDriver::plan_preemption(Job& job, core::PodId pod,
                                       const core::PreemptionResult& preemption) {
   if (options_.observer != nullptr) {
@@ -203,7 +225,7 @@ void SchedulerDriver::plan_preemption(Job& job, core::PodId pod,
     cluster_.nominate(pod, core::kNoNode);
     return;
   }
-  const core::PreemptionCandidate& candidate = preemption.candidates[preemption.best.front()];
+  const core::PreemptionCandidate& candidate = choose(job, preemption);
   for (const core::PodId victim : candidate.victims) {
     const auto& gone = candidate.already_terminating;
     if (std::ranges::find(gone, victim) == gone.end()) job.victims.push_back(ref_of(victim));

@@ -409,6 +409,7 @@ void SchedulerDriver::schedule(const std::string& key) {
     return tell(key, job, "Unschedulable", job.blocked);
   }
   if (!job.nominated.empty() && now() - job.nominated_at > options_.nomination_max) {
+    job.gave_up_on = job.nominated;
     withdraw_nomination(*pod);
   }
   ++counts_.decisions;

@@ -136,6 +136,7 @@ class SchedulerDriver {
     int tell_failures = 0;
     std::string nominated;  // node promised to it by preemption, "" for none
     TimeUs nominated_at = 0;
+    std::string gave_up_on;                    // node whose promised room never came
     std::vector<PodRef> victims;               // to be deleted once the nomination is written
     std::vector<std::string_view> refused_by;  // as told to the observer
   };
@@ -205,6 +206,8 @@ class SchedulerDriver {
   };
   void refuse(const std::string& key, Job& job, core::PodId pod, std::uint64_t class_key);
   Refusal find_refusal(core::PodId pod, std::uint64_t class_key);
+  const core::PreemptionCandidate& choose(const Job& job,
+                                          const core::PreemptionResult& preemption) const;
   void plan_preemption(Job& job, core::PodId pod, const core::PreemptionResult& preemption);
   void tell(const std::string& key, Job& job, std::string_view reason, const std::string& message);
   void send_told(const std::string& key, Job& job);

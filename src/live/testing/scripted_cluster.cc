@@ -124,13 +124,20 @@ Result<void> ScriptedCluster::try_bind(const Binding& binding) {
 void ScriptedCluster::bind(const Binding& binding, Done done) {
   bindings.push_back(binding);
   if (on_bind) on_bind(binding);
-  answer(std::move(done), try_bind(binding));
+  Result<void> outcome = try_bind(binding);
+  if (outcome.has_value() && bind_answers_lost > 0) {
+    --bind_answers_lost;
+    outcome = error(Errc::Timeout);
+  }
+  answer(std::move(done), std::move(outcome));
 }
 
 void ScriptedCluster::refuse(const Refusal& refusal, Done done) {
-  refused.push_back(
-      fmt::format("{}: {}{}", refusal.pod.name, refusal.message,
-                  refusal.nominated_node == nullptr ? "" : " -> " + *refusal.nominated_node));
+  refused.push_back(fmt::format("{}: {}{}", refusal.pod.name, refusal.message,
+                                refusal.nominated_node == nullptr || refusal.nominated_node->empty()
+                                    ? ""
+                                    : " -> " + *refusal.nominated_node));
+  if (const auto told = next_error(refuse_errors)) return answer(std::move(done), error(*told));
   const auto found = pod_of(refusal.pod);
   if (!found.has_value()) return answer(std::move(done), std::unexpected(found.error()));
   Doc& status = (*found)->at("status");

@@ -45,8 +45,9 @@ class ScriptedCluster : public ClusterApi {
   TimeUs answer_delay = 0;         // 0: writes are answered before the call returns
   TimeUs change_delay = 0;         // from a write to the change that followers see
   TimeUs stop_time = kSecondInUs;  // from a preemption to the end of the victim
-  // Errors of the next calls of bind() and preempt(); nullopt lets one through.
-  std::deque<std::optional<Errc>> bind_errors, preempt_errors;
+  // Errors of the next calls of bind(), preempt(), refuse(); nullopt lets one through.
+  std::deque<std::optional<Errc>> bind_errors, preempt_errors, refuse_errors;
+  int bind_answers_lost = 0;  // so many bindings are carried out and answered Timeout
   // Called before a bind() is carried out.
   std::function<void(const Binding&)> on_bind;
 
