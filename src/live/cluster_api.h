@@ -72,7 +72,7 @@ class ClusterApi {
   // PodScheduled=False with reason and message; nominated node: nullptr leaves it, "" clears it.
   struct Refusal {
     PodRef pod;
-    std::string reason, message;
+    std::string reason = {}, message = {};
     const std::string* nominated_node = nullptr;
     bool has_condition = true;  // false: the nomination alone is written
     bool is_update = false;     // PodScheduled is False already

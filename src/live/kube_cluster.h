@@ -26,7 +26,7 @@ struct KubeClusterOptions {
   // Writes are sent before this time only, and given up `write_grace` after it; empty: always.
   // With leader election it is LeaderElection::valid_until(), and the grace what is left of the
   // lease then, so that no write of a former leader lands beside those of the next.
-  std::function<TimeUs()> write_until;
+  std::function<TimeUs()> write_until = {};
   TimeUs write_grace = 5 * kSecondInUs;
   std::size_t notes_max = 10'000;  // events that wait to be written; more are dropped
   std::uint64_t seed = 1;
