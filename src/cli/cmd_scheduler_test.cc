@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -28,17 +29,57 @@ using ops::SchedulerApp;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
+// The way to the server, which can be cut.
+class Cable : public net::HttpClient {
+ public:
+  explicit Cable(net::HttpClient& inner) : inner_(inner) {}
+  Loop& loop() override { return inner_.loop(); }
+  std::shared_ptr<void> send(net::ClientRequest request, net::ClientEvents events) override {
+    auto exchange = std::make_shared<Exchange>();
+    exchange->on_end = events.on_end;
+    if (is_cut) {
+      loop().post([exchange] { exchange->break_off(); });
+      return exchange;
+    }
+    open_.push_back(exchange);
+    exchange->inner = inner_.send(std::move(request), std::move(events));
+    return exchange;
+  }
+  void cut() {
+    is_cut = true;
+    for (const auto& weak : open_) {
+      if (const auto exchange = weak.lock()) exchange->break_off();
+    }
+    open_.clear();
+  }
+
+  bool is_cut = false;
+
+ private:
+  struct Exchange {
+    void break_off() {
+      inner.reset();
+      const auto told = std::exchange(on_end, nullptr);
+      if (told) told(fail(Errc::Unavailable, "the cable is cut"));
+    }
+    std::function<void(Result<void>)> on_end;
+    std::shared_ptr<void> inner;
+  };
+  net::HttpClient& inner_;
+  std::vector<std::weak_ptr<Exchange>> open_;
+};
+
 // A replica with its own way to the server, and what it said.
 struct Replica {
   Replica(SimLoop& loop, playground::Playground& cluster, std::string name, bool has_lease)
-      : client(loop, cluster.server(), "secret"), log(loop, captured) {
+      : client(loop, cluster.server(), "secret"), cable(client), log(loop, captured) {
     ops::SchedulerAppOptions options;
     options.config.leader_election.is_on = has_lease;
     options.version = "1";
     options.host = "host";
     options.identity = std::move(name);
     options.server = "local";
-    app.emplace(client, log, std::move(options), [this](SchedulerApp::End how, const auto& text) {
+    app.emplace(cable, log, std::move(options), [this](SchedulerApp::End how, const auto& text) {
       end = how;
       why = text;
     });
@@ -49,6 +90,7 @@ struct Replica {
   std::string metrics() { return app->endpoint_parts().registry.expose(ExpositionFormat::Text); }
 
   playground::LocalClient client;
+  Cable cable;
   CapturedLog captured;
   Log log;
   std::optional<SchedulerApp> app;
@@ -173,6 +215,31 @@ TEST_F(SchedulerCommand, WhoseLeaseIsTakenEndsAtOnce) {
   load_pod("p", "1");
   run(5);
   EXPECT_EQ(node_of("p"), "");
+}
+
+TEST_F(SchedulerCommand, AnOutageIsToldOnceAndItsEndToo) {
+  Replica replica(loop_, *cluster_, "a", false);
+  run(2);
+  const std::size_t before = replica.captured.lines.size();
+  replica.cable.cut();
+  run(30);
+  EXPECT_THAT(replica.ready(), HasSubstr("[+]informer-pods ok: 0 objects; failing for "));
+  EXPECT_THAT(replica.ready(), HasSubstr("readyz check passed"));
+  std::vector<std::string> said(
+      replica.captured.lines.begin() + static_cast<std::ptrdiff_t>(before),
+      replica.captured.lines.end());
+  ASSERT_EQ(said.size(), 1U);
+  EXPECT_THAT(said[0], HasSubstr("warn: cannot follow the API server  resource="));
+  run(40);
+  EXPECT_THAT(replica.ready(), HasSubstr("[-]informer-pods failed: "));
+  EXPECT_THAT(replica.ready(), HasSubstr("the cable is cut"));
+  replica.cable.is_cut = false;
+  run(40);
+  EXPECT_THAT(replica.captured.lines.back(), HasSubstr("info: the API server is followed again"));
+  EXPECT_THAT(replica.ready(), HasSubstr("readyz check passed"));
+  load_pod("p", "1");
+  run(1);
+  EXPECT_EQ(node_of("p"), "n1");
 }
 
 TEST_F(SchedulerCommand, WrongCredentialsEndTheStart) {

@@ -19,6 +19,7 @@ constexpr TimeUs kSyncLook = 100 * kMsInUs;
 constexpr TimeUs kDrainLook = 50 * kMsInUs;
 constexpr TimeUs kDrainMax = 5 * kSecondInUs;
 constexpr TimeUs kAlways = 3600 * kSecondInUs;  // longer than any write may take
+constexpr TimeUs kRecoveryLook = kSecondInUs;
 constexpr TimeUs kWarnAgain = 60 * kSecondInUs;
 // A watch that fails for longer than this makes the whole not ready: what is known is too old.
 constexpr TimeUs kFailingMax = 60 * kSecondInUs;
@@ -94,7 +95,10 @@ SchedulerApp::SchedulerApp(net::HttpClient& http, Log& log, SchedulerAppOptions 
               }});
 }
 
-SchedulerApp::~SchedulerApp() { loop().cancel(timer_); }
+SchedulerApp::~SchedulerApp() {
+  loop().cancel(timer_);
+  loop().cancel(recovery_timer_);
+}
 
 void SchedulerApp::start_following(const std::string& server_version) {
   problem_.clear();
@@ -109,7 +113,7 @@ void SchedulerApp::start_following(const std::string& server_version) {
                 .write_grace = std::max<TimeUs>(lease.lease_duration - lease.renew_deadline, 0),
                 .seed = options_.config.seed});
   cluster_->on_watch_error = [this](const std::string& resource, const Error& error) {
-    warn_of("cannot follow " + resource, error);
+    watch_failed(resource, error);
   };
   auto driver = live::SchedulerDriver::make(*cluster_, driver_options(options_.config, metrics_));
   if (!driver) return end(End::Failed, driver.error().what);
@@ -217,6 +221,34 @@ void SchedulerApp::warn_of(const std::string& what, const Error& error) {
   time = now();
   words = error.what;
   log_.warn(what, {{"error", error.what}});
+}
+
+// A server that is away fails every watch: that is one piece of news. Anything else is each
+// resource's own.
+void SchedulerApp::watch_failed(const std::string& resource, const Error& error) {
+  if (recovery_timer_ == 0) {
+    failing_since_ = now();
+    recovery_timer_ = loop().after(kRecoveryLook, [this] { look_for_recovery(); });
+  }
+  const bool is_outage = error.code == Errc::Unavailable || error.code == Errc::Timeout;
+  if (!is_outage) return warn_of("cannot follow " + resource, error);
+  auto& [time, words] = warned_["outage"];
+  if (time != 0 && now() - time < kWarnAgain) return;
+  time = now();
+  log_.warn("cannot follow the API server", {{"resource", resource}, {"error", error.what}});
+}
+
+void SchedulerApp::look_for_recovery() {
+  const std::vector<InformerView> views = informers();
+  const bool is_failing = std::ranges::any_of(
+      views, [](const InformerView& view) { return view.state.failing_since != 0; });
+  if (is_failing) {
+    recovery_timer_ = loop().after(kRecoveryLook, [this] { look_for_recovery(); });
+    return;
+  }
+  recovery_timer_ = 0;
+  warned_.erase("outage");
+  log_.info("the API server is followed again", {{"after", seconds_text(now() - failing_since_)}});
 }
 
 // ---- what an operator sees ------------------------------------------------------------------

@@ -84,6 +84,8 @@ class SchedulerApp {
   std::vector<InformerView> informers() const;
   // Logs a failure that repeats once a minute, and whenever its words change.
   void warn_of(const std::string& what, const Error& error);
+  void watch_failed(const std::string& resource, const Error& error);
+  void look_for_recovery();
   Loop& loop() const { return http_.loop(); }
   TimeUs now() const { return http_.loop().now(); }
 
@@ -108,7 +110,9 @@ class SchedulerApp {
   std::map<std::string, std::pair<TimeUs, std::string>> warned_;  // by what fails
   TimeUs started_ = 0;
   TimeUs stop_asked_ = 0;
-  TimerId timer_ = 0;  // of watch_sync() and drain()
+  TimerId timer_ = 0;           // of watch_sync() and drain()
+  TimerId recovery_timer_ = 0;  // while a watch fails
+  TimeUs failing_since_ = 0;
   bool is_stopping_ = false;
   bool has_ended_ = false;
 };
