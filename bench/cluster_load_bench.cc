@@ -97,16 +97,16 @@ kube::ApiRequest node_request(int index, int gpus) {
 }
 
 kube::ApiRequest pod_request(int index, std::string_view scheduler) {
-  return {
-      .method = "POST",
-      .target = std::string(kPods),
-      .body = fmt::format(
-          R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"load-{}",)"
-          R"("labels":{{"app":"load"}}}},"spec":{{"schedulerName":"{}",)"
-          R"("terminationGracePeriodSeconds":0,"automountServiceAccountToken":false,)"
-          R"("containers":[{{"name":"c","image":"registry.example/train:1","resources":)"
-          R"({{"requests":{{"cpu":"4","memory":"16Gi"}},"limits":{{"nvidia.com/gpu":"1"}}}}}}]}}}})",
-          index, scheduler)};
+  return {.method = "POST",
+          .target = std::string(kPods),
+          .body = fmt::format(
+              R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"load-{}",)"
+              R"("labels":{{"app":"load"}}}},"spec":{{"schedulerName":"{}",)"
+              R"("terminationGracePeriodSeconds":0,"automountServiceAccountToken":false,)"
+              R"("containers":[{{"name":"c","image":"registry.example/train:1","resources":)"
+              R"({{"requests":{{"cpu":"4","memory":"16Gi"}},)"
+              R"("limits":{{"nvidia.com/gpu":"1"}}}}}}]}}}})",
+              index, scheduler)};
 }
 
 void report(const char* what, int count, double seconds) {

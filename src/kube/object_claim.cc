@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Few volumes are claimed, so that a parser each time is cheap enough; nothing of the object is
+// kept but what a claim needs.
 #include "kube/object_claim.h"
 
 #include "kube/json.h"
