@@ -146,10 +146,9 @@ void ApiClient::repeat_after(const std::shared_ptr<Call>& call, TimeUs delay) {
 }
 
 void ApiClient::finish(const std::shared_ptr<Call>& call, Result<ApiAnswer> result) {
-  const std::shared_ptr<Call> kept = call;
   calls_.erase(call);
-  kept->exchange.reset();
-  const Done done = std::move(kept->done);
+  call->exchange.reset();
+  const Done done = std::move(call->done);
   if (done) done(std::move(result));
 }
 
