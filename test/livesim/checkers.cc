@@ -86,7 +86,8 @@ Checkers::Write Checkers::read(const Call& call) {
 
 void Checkers::on_sent(const Call& call) {
   ++counts_.calls;
-  if (call.method == "GET") return;
+  // A review is a question, for all that it is a POST.
+  if (call.method == "GET" || call.target.starts_with("/apis/authorization.k8s.io/")) return;
   ++counts_.writes;
   const Write write = read(call);
   if (write.verb == Verb::Lease) return;
@@ -283,8 +284,11 @@ void Checkers::note_eviction(const Write& write) {
   ++counts_.evicted;
   const PodFacts* victim = facts_.find_uid(write.uid);
   if (victim == nullptr || victim->is_over) return;
-  Eviction eviction{
-      .victim = label(*victim), .node = victim->node, .at = facts_.now(), .for_whom = {}};
+  Eviction eviction{.victim = label(*victim),
+                    .node = victim->node,
+                    .at = facts_.now(),
+                    .priority = victim->priority,
+                    .for_whom = {}};
   const TimeUs since = facts_.now() - options_.stale_max;
   // Those whom the node was promised; if nobody (any more), whoever may have been.
   for (const auto& [uid, pod] : facts_.pods()) {
@@ -369,16 +373,27 @@ void Checkers::check_rest() {
     }
   }
   for (const Eviction& eviction : evictions_) {
-    const bool is_of_use = std::ranges::any_of(eviction.for_whom, [&](const std::string& uid) {
-      const PodFacts* pod = facts_.find_uid(uid);
-      return pod == nullptr || pod->is_gone() || pod->is_deleting || !pod->node.empty();
-    });
-    if (!is_of_use) {
-      fail("evicted-for-nothing",
-           fmt::format("{} was deleted on {}, and no pod was placed that it made way for",
-                       eviction.victim, eviction.node));
-    }
+    if (was_of_use(eviction)) continue;
+    fail("evicted-for-nothing",
+         fmt::format("{} was deleted on {}, and no pod was placed that it made way for",
+                     eviction.victim, eviction.node));
   }
+}
+
+// Placed, or gone; or the node is another one since; or somebody of higher priority than the victim
+// came in between.
+bool Checkers::was_of_use(const Eviction& eviction) const {
+  for (const std::string& uid : eviction.for_whom) {
+    const PodFacts* pod = facts_.find_uid(uid);
+    if (pod == nullptr || pod->is_gone() || pod->is_deleting || !pod->node.empty()) return true;
+  }
+  const auto node = facts_.nodes().find(eviction.node);
+  if (node == facts_.nodes().end() || node->second.changed_at >= eviction.at) return true;
+  return std::ranges::any_of(facts_.pods(), [&](const auto& entry) {
+    const PodFacts& pod = entry.second;
+    return pod.node == eviction.node && pod.bound_at >= eviction.at &&
+           (pod.priority > eviction.priority || !pod.is_bound_by_us);
+  });
 }
 
 void Checkers::forget() {

@@ -10,7 +10,7 @@
 //   bind-gated, bind-foreign   of a pod whose gates stand, or that asks for another scheduler
 //   bind-twice           a pod is bound again by one who knows, or before the first answer
 //   deleted-twice, delete-without-uid   of victims
-//   evicted-for-nothing  nobody is better off: no pod of higher priority waited, or none was placed
+//   evicted-for-nothing  no pod of higher priority waited, or none was placed in the end
 //   wrote-without-lease  a write left while the lease was another's, or over
 //   endless-retry        one pod takes more than its share of requests
 //   lost-pod             at rest a pod waits although a node has room, or could be given it
@@ -84,6 +84,7 @@ class Checkers : public CallObserver, public FactsListener {
   struct Eviction {
     std::string victim, node;
     TimeUs at = 0;
+    std::int64_t priority = 0;          // of the victim
     std::vector<std::string> for_whom;  // uids of pods that may have needed it
   };
 
@@ -96,6 +97,7 @@ class Checkers : public CallObserver, public FactsListener {
   void check_devices(const PodFacts& pod);
   void check_room(const PodFacts& pod);
   void note_eviction(const Write& write);
+  bool was_of_use(const Eviction& eviction) const;
   // A node that has room for the pod when only pods of at least `floor` stay; "" for none.
   std::string room_for(const PodFacts& pod, std::int64_t floor) const;
   bool has_room(const NodeFacts& node, const PodFacts& pod, std::int64_t floor) const;

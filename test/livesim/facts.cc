@@ -177,6 +177,9 @@ void Facts::on_pod(const store::Event& event, const Doc& object) {
     const auto name = names_.find(key);
     if (name != names_.end() && name->second == stored.uid) names_.erase(name);
   }
+  if (is_new || pod.is_gone() || was_bound != !pod.node.empty() || was_over != pod.is_over) {
+    last_move_ = now();
+  }
   if (trace) {
     std::string story;
     if (is_new) {
@@ -202,6 +205,7 @@ void Facts::on_pod(const store::Event& event, const Doc& object) {
 
 void Facts::on_node(const store::Event& event, const Doc& object) {
   NodeFacts& node = nodes_[event.object->name];
+  const NodeFacts before = node;
   if (!node.name.empty() && !node.is_gone) {
     node.rooms.emplace_back(now(), node.allocatable);
     node.device_states.emplace_back(now(), node.devices);
@@ -222,6 +226,10 @@ void Facts::on_node(const store::Event& event, const Doc& object) {
   node.is_open = !node.is_gone && !object.get("spec", "unschedulable").as_bool() &&
                  object.get("spec", "taints").empty() &&
                  condition_of(object, "Ready")["status"].as_string() == "True";
+  if (before.allocatable != node.allocatable || before.devices != node.devices ||
+      before.is_open != node.is_open || before.zone != node.zone) {
+    node.changed_at = last_move_ = now();
+  }
   if (trace) {
     std::string healthy;
     for (const bool is_healthy : node.devices) healthy += is_healthy ? '+' : '-';

@@ -54,6 +54,7 @@ struct PodFacts {
 
 struct Room {
   std::int64_t cpu_milli = 0, gpus = 0, pods = 0;
+  friend bool operator==(const Room&, const Room&) = default;
 };
 
 struct NodeFacts {
@@ -63,6 +64,7 @@ struct NodeFacts {
   std::vector<bool> devices;  // healthy?
   bool is_open = false;       // schedulable, ready, no taints
   bool is_gone = false;
+  TimeUs changed_at = 0;  // any of the above
   // Since when it was otherwise: what a process may still believe. Oldest first.
   std::vector<std::pair<TimeUs, Room>> rooms;
   std::vector<std::pair<TimeUs, std::vector<bool>>> device_states;
@@ -102,6 +104,8 @@ class Facts {
   std::optional<std::string> claim_zone(std::string_view ns, std::string_view name) const;
 
   TimeUs now() const { return loop_.now(); }
+  // When a pod last came, got its node, ended or went, or a node changed.
+  TimeUs last_move() const { return last_move_; }
   // Of every change of every table followed.
   std::uint64_t digest() const { return digest_.value(); }
   std::uint64_t changes() const { return changes_; }
@@ -130,6 +134,7 @@ class Facts {
   std::map<std::string, std::string, std::less<>> claim_zones_;  // ns/name
   LeaseFacts lease_;
   std::uint64_t lease_changes_ = 0;
+  TimeUs last_move_ = 0;
   Digest digest_;
   std::uint64_t changes_ = 0;
 };

@@ -18,9 +18,11 @@ namespace jogak::livesim {
 namespace {
 
 constexpr TimeUs kStepMax = 6 * kSecondInUs;
-// Silent watches are noticed, leases end, back-offs of all kinds, the longest wait of a refused
-// pod.
-constexpr TimeUs kHealing = 660 * kSecondInUs;
+// Silent watches are noticed, leases end, back-offs of all kinds pass.
+constexpr TimeUs kHealing = 360 * kSecondInUs;
+// The longest that a refused pod waits before it is looked at again, whatever happened.
+constexpr TimeUs kLastLook = 310 * kSecondInUs;
+constexpr TimeUs kHealingMax = 3600 * kSecondInUs;  // pods that end by themselves make room
 constexpr TimeUs kRest = 120 * kSecondInUs;
 
 FateRates draw_fate(Rng& rng) {
@@ -117,8 +119,13 @@ class Run {
     world_.network().is_faulty = false;
     workload.heal();
     for (const auto& replica : replicas_) replica->spare();
-    const TimeUs end = world_.loop().now() + kHealing;
-    while (world_.loop().now() < end && !is_broken()) {
+    const TimeUs healed = world_.loop().now();
+    const auto is_settled = [&] {
+      const TimeUs now = world_.loop().now();
+      if (now > healed + kHealingMax) return true;
+      return now > healed + kHealing && now > world_.facts().last_move() + kLastLook;
+    };
+    while (!is_settled() && !is_broken()) {
       for (const auto& replica : replicas_) {
         if (!replica->is_running()) start(*replica);
       }
