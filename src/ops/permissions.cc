@@ -41,7 +41,7 @@ constexpr Permission kOthers[] = {
     {"patch", "events.k8s.io", "events"},  // counts of repeated ones
     {"patch", "", "persistentvolumeclaims"},
     {"get", "", "persistentvolumes"},
-    {"update", "", "persistentvolumes"},
+    {"patch", "", "persistentvolumes"},
     {"get", "coordination.k8s.io", "leases", {}, true},
     {"create", "coordination.k8s.io", "leases", {}, true},
     {"update", "coordination.k8s.io", "leases", {}, true},

@@ -23,7 +23,7 @@ READ += [(STORAGE, name) for name in ("storageclasses", "csinodes", "csidrivers"
 ALLOWED = [(verb, *what) for what in READ for verb in ("list", "watch")]
 ALLOWED += [("get", "", "pods"), ("delete", "", "pods"), ("create", "", "pods/binding"),
             ("patch", "", "pods/status"), ("patch", "", "persistentvolumeclaims"),
-            ("get", "", "persistentvolumes"), ("update", "", "persistentvolumes"),
+            ("get", "", "persistentvolumes"), ("patch", "", "persistentvolumes"),
             ("create", "events.k8s.io", "events"), ("patch", "events.k8s.io", "events")]
 # (verb, group, resource, namespace, name)
 ALLOWED_LEASES = [("create", LEASES, "leases", "kube-system", ""),
@@ -38,7 +38,8 @@ REFUSED += [(verb, group, resource, "default", "") for verb, group, resource in 
     ("create", "", "pods"), ("update", "", "pods"), ("patch", "", "pods"),
     ("deletecollection", "", "pods"), ("create", "", "pods/exec"), ("create", "", "pods/eviction"),
     ("update", "", "pods/status"), ("patch", "", "nodes"), ("patch", "", "nodes/status"),
-    ("delete", "", "nodes"), ("delete", "", "persistentvolumes"),
+    ("delete", "", "nodes"), ("update", "", "persistentvolumes"),
+    ("delete", "", "persistentvolumes"),
     ("update", "", "persistentvolumeclaims"), ("delete", "", "persistentvolumeclaims"),
     ("create", "", "events"), ("get", "", "services"), ("list", "apps", "deployments"),
     ("list", "scheduling.k8s.io", "priorityclasses"), ("update", "policy", "poddisruptionbudgets"),
@@ -73,8 +74,8 @@ def rules(kubectl, namespace):
     """{(verb, group, resource)} that the account may do there, names of objects left out"""
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
               "spec": {"namespace": namespace}}
-    answer = json.loads(kubectl("create", "--as", ACCOUNT, "--validate=false", "-f", "-", "-o", "json",
-                                stdin=json.dumps(review)))
+    answer = json.loads(kubectl("create", "--as", ACCOUNT, "--validate=false", "-f", "-",
+                                "-o", "json", stdin=json.dumps(review)))
     return {(verb, group, resource) for rule in answer["status"]["resourceRules"]
             for verb in rule["verbs"] for group in rule["apiGroups"]
             for resource in rule["resources"]

@@ -9,14 +9,16 @@
 # workload that differs is built anew up to twice, since a verdict may rest on a cache that had not
 # heard of everything yet.
 # usage: test/e2e/compare_schedulers.py [--seed N] [--workloads N] [--only I] [--kubeconfig FILE]
-#          --other-name NAME [--start COMMAND...]
+#          [--other-name NAME] [--start COMMAND...]
 #   Without --kubeconfig it starts the control plane of $KUBEBUILDER_ASSETS. COMMAND starts the
-#   other scheduler, with {kubeconfig} replaced. --other-name itself: kube-scheduler with itself.
+#   other scheduler, with {kubeconfig} replaced; without it "--other-name jogak" starts
+#   `$JOGAK_BINARY scheduler` with the policy kube, and "--other-name itself" compares
+#   kube-scheduler with itself.
 
 import argparse
+import contextlib
 import json
 import os
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,7 @@ import control_plane
 from direct import Api, Follower, Refused
 from random_workload import (PRIORITY_CLASSES, WORLD, Workload, namespace, other_namespace,
                              storage_classes)
+from scheduler_process import SchedulerProcess
 
 SKIPPED = 77
 VERDICT_SECONDS_MAX = 20
@@ -356,36 +359,58 @@ def compare(api, options):
     return 1 if different else 0
 
 
-def run_other(options, kubeconfig):
-    """The other scheduler's process, None when it runs already."""
-    if not options.start:
-        return None
-    command = [word.replace("{kubeconfig}", kubeconfig) for word in options.start]
-    options.log = tempfile.TemporaryFile(mode="w+b")
-    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=options.log,
-                            stderr=subprocess.STDOUT, preexec_fn=control_plane.die_with_parent)
+class Command:
+    """The other scheduler, started by a command line."""
+
+    def __init__(self, words, kubeconfig):
+        self.words = [word.replace("{kubeconfig}", kubeconfig) for word in words]
+        self.log = tempfile.TemporaryFile(mode="w+b")
+        self.process = None
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            self.words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT,
+            preexec_fn=control_plane.die_with_parent)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        try:
+            self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def died(self):
+        return self.process.poll() is not None
+
+    def output(self):
+        return os.pread(self.log.fileno(), 1 << 22, 0).decode(errors="replace")
+
+
+def other_scheduler(options, kubectl, kubeconfig):
+    """What starts it, None when it runs already."""
+    if options.start:
+        return Command(options.start, kubeconfig)
+    if options.other_name == "jogak" and not options.kubeconfig:
+        binary = os.environ.get("JOGAK_BINARY")
+        if not binary:
+            sys.exit("JOGAK_BINARY is not set; it names the jogak executable")
+        return SchedulerProcess(binary, kubectl, kubeconfig, "--policy", "kube")
+    return None
 
 
 def with_other(options, kubectl, kubeconfig):
-    other = run_other(options, kubeconfig)
-    try:
+    other = other_scheduler(options, kubectl, kubeconfig)
+    with other or contextlib.nullcontext():
         with Api(kubectl, kubeconfig) as api:
             code = compare(api, options)
-        if other and other.poll() is not None:
-            print(f"FAILED  {shlex.join(options.start)} ended with {other.returncode}")
+        if other and other.died():
+            print("FAILED  the other scheduler ended by itself")
             code = 1
         if code and other:
-            options.log.seek(0)
-            print(options.log.read()[-4000:].decode(errors="replace"))
+            print(other.output()[-4000:])
         return code
-    finally:
-        if other and other.poll() is None:
-            other.terminate()
-            try:
-                other.wait(timeout=20)
-            except subprocess.TimeoutExpired:
-                other.kill()
-                other.wait()
 
 
 def main():
@@ -396,7 +421,7 @@ def main():
     parser.add_argument("--stop-after", type=int, default=5, help="differences, then stop")
     parser.add_argument("--kubeconfig", help="a control plane that runs already")
     parser.add_argument("--kubectl", help="the kubectl to use")
-    parser.add_argument("--other-name", required=True, help="the other's schedulerName")
+    parser.add_argument("--other-name", default="jogak", help="the other's schedulerName")
     parser.add_argument("--other-profile", type=json.loads, default={}, metavar="JSON",
                         help="with --other-name itself: fields of its profile, to see that what "
                         "differs is found")
