@@ -93,6 +93,7 @@ class Log {
   }
 
   LogLevel level() const { return level_; }
+  TimeUs now() const { return loop_.now(); }
   void set_level(LogLevel level) { level_ = level; }
   // For fields that cost something to make.
   bool is_on(LogLevel level) const { return level <= level_; }

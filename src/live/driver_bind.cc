@@ -325,7 +325,9 @@ void SchedulerDriver::bound(const std::string& key, Job& job) {
     options_.observer->attempted({.profile = profile,
                                   .result = AttemptResult::Scheduled,
                                   .decide = job.decided_in,
-                                  .whole = now() - job.started});
+                                  .whole = now() - job.started,
+                                  .pod = key,
+                                  .detail = job.node});
     options_.observer->bound({.profile = profile,
                               .attempts = history.attempts + 1,
                               .since_seen = now() - history.since});
@@ -369,7 +371,9 @@ void SchedulerDriver::not_bound(const std::string& key, Job& job, Errc code,
     options_.observer->attempted({.profile = options_.profiles[job.profile].scheduler_name,
                                   .result = AttemptResult::Error,
                                   .decide = job.decided_in,
-                                  .whole = now() - job.started});
+                                  .whole = now() - job.started,
+                                  .pod = key,
+                                  .detail = why});
   }
   const auto pod = cluster_.find_pod(job.ref.ns, job.ref.name);
   const bool is_there = pod.has_value() && cluster_.pod(*pod).uid == job.ref.uid;

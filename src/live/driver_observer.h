@@ -34,6 +34,8 @@ class DriverObserver {
     std::string_view profile;
     AttemptResult result = AttemptResult::Scheduled;
     TimeUs decide = 0, whole = 0;
+    // For the log: "ns/name"; the node, or why not.
+    std::string_view pod = {}, detail = {};
   };
   virtual void attempted(const Attempt& attempt) = 0;
 

@@ -79,7 +79,9 @@ void SchedulerDriver::refuse(const std::string& key, Job& job, core::PodId pod,
     options_.observer->attempted({.profile = options_.profiles[job.profile].scheduler_name,
                                   .result = AttemptResult::Unschedulable,
                                   .decide = job.decided_in,
-                                  .whole = now() - job.started});
+                                  .whole = now() - job.started,
+                                  .pod = key,
+                                  .detail = refusal.message});
   }
   if (refusal.preemption.has_value()) plan_preemption(job, pod, *refusal.preemption);
   tell(key, job, "Unschedulable", refusal.message);

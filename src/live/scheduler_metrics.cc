@@ -105,6 +105,25 @@ void SchedulerMetrics::attempted(const Attempt& attempt) {
   counts.durations[result]->observe(seconds(attempt.whole));
   algorithm_.observe(seconds(attempt.decide));
   decisions_.observe(seconds(attempt.decide));
+  const bool is_fault = attempt.result == AttemptResult::Error;
+  if (is_fault || log_.is_on(LogLevel::Debug)) tell(attempt);
+}
+
+void SchedulerMetrics::tell(const Attempt& attempt) {
+  const std::initializer_list<LogField> fields = {{"pod", attempt.pod},
+                                                  {"result", result_name(attempt.result)},
+                                                  {"detail", attempt.detail},
+                                                  {"decide_us", attempt.decide},
+                                                  {"whole_us", attempt.whole}};
+  if (attempt.result == AttemptResult::Error) {
+    const TimeUs now = log_.now();
+    if (now - minute_begin_ >= 60 * kSecondInUs) {
+      minute_begin_ = now;
+      warnings_ = 0;
+    }
+    if (++warnings_ <= kWarningsMax) return log_.warn("a try failed", fields);
+  }
+  log_.debug("tried", fields);
 }
 
 void SchedulerMetrics::bound(const Bound& bound) {

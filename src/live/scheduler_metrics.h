@@ -48,9 +48,14 @@ class SchedulerMetrics : public DriverObserver {
   };
 
   Profile& profile(std::string_view name);
+  void tell(const Attempt& attempt);
   Gauge& refused_gauge(std::string_view profile, std::string_view plugin);
 
   Log& log_;
+  // Faults come in crowds when a server is away: so many are warned of in a minute.
+  static constexpr int kWarningsMax = 10;
+  TimeUs minute_begin_ = 0;
+  int warnings_ = 0;
   Family<Counter>& attempts_;
   Family<Histogram>& durations_;
   Histogram& algorithm_;

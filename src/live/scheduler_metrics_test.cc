@@ -52,6 +52,35 @@ TEST_F(SchedulerMetricsTest, AnAttempt) {
   EXPECT_TRUE(has(R"(jogak_decision_duration_seconds_bucket{le="4e-05"} 1)"));
 }
 
+TEST_F(SchedulerMetricsTest, TriesAreToldToWhoeverWantsToKnow) {
+  metrics_.attempted({.profile = "jogak", .decide = 1, .whole = 2, .pod = "a/b", .detail = "n1"});
+  EXPECT_TRUE(captured_.lines.empty());
+  metrics_.attempted({.profile = "jogak",
+                      .result = AttemptResult::Error,
+                      .decide = 1,
+                      .whole = 2,
+                      .pod = "a/b",
+                      .detail = "no answer"});
+  log_.set_level(LogLevel::Debug);
+  metrics_.attempted({.profile = "jogak", .decide = 1, .whole = 2, .pod = "a/b", .detail = "n1"});
+  EXPECT_EQ(captured_.lines,
+            (std::vector<std::string>{
+                "warn: a try failed  pod=a/b result=error detail=\"no "
+                "answer\" decide_us=1 whole_us=2",
+                "debug: tried  pod=a/b result=scheduled detail=n1 decide_us=1 whole_us=2"}));
+}
+
+TEST_F(SchedulerMetricsTest, ACrowdOfFaultsIsNotAllTold) {
+  for (int i = 0; i < 100; ++i) {
+    metrics_.attempted({.profile = "jogak", .result = AttemptResult::Error});
+  }
+  EXPECT_EQ(captured_.lines.size(), 10U);
+  EXPECT_TRUE(has(R"(scheduler_schedule_attempts_total{result="error",profile="jogak"} 100)"));
+  loop_.run_for(61 * kSecondInUs);
+  metrics_.attempted({.profile = "jogak", .result = AttemptResult::Error});
+  EXPECT_EQ(captured_.lines.size(), 11U);
+}
+
 TEST_F(SchedulerMetricsTest, PodsThatTookManyTriesShareALabel) {
   metrics_.bound({.profile = "jogak", .attempts = 1, .since_seen = 15 * kMsInUs});
   metrics_.bound({.profile = "jogak", .attempts = 15, .since_seen = 60 * kSecondInUs});
