@@ -103,6 +103,8 @@ kube::ApiRequest pod_request(int index, std::string_view scheduler) {
               R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"load-{}",)"
               R"("labels":{{"app":"load"}}}},"spec":{{"schedulerName":"{}",)"
               R"("terminationGracePeriodSeconds":0,"automountServiceAccountToken":false,)"
+              // a node without a kubelet is tainted as not ready
+              R"("tolerations":[{{"operator":"Exists"}}],)"
               R"("containers":[{{"name":"c","image":"registry.example/train:1","resources":)"
               R"({{"requests":{{"cpu":"4","memory":"16Gi"}},)"
               R"("limits":{{"nvidia.com/gpu":"1"}}}}}}]}}}})",
