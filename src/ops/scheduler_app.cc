@@ -119,10 +119,10 @@ void SchedulerApp::start_following(const std::string& server_version) {
   if (!driver) return end(End::Failed, driver.error().what);
   driver_ = *std::move(driver);
   add_cluster_series(registry_, driver_->cluster(), [this] { return driver_->binds_in_flight(); });
-  if (lease.is_on) {
-    if (const auto election = start_election(); !election) {
-      return end(End::Failed, election.error().what);
-    }
+  if (!lease.is_on) {
+    log_.info("deciding without a lease; there must be no other with these profiles");
+  } else if (const auto election = start_election(); !election) {
+    return end(End::Failed, election.error().what);
   }
   watch_sync();
 }
