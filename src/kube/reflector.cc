@@ -408,7 +408,8 @@ void Reflector::Impl::on_end(Result<void> outcome) {
   }
   if (phase == Phase::Watch) return watch_ended(outcome);
   if (phase == Phase::StreamingList) {
-    if (status == 200) ++stream_failures;
+    // Cut off before its head as well: a server that cannot hold the whole may do so each time.
+    if (status == 200 || (!outcome && outcome.error().code == Errc::Timeout)) ++stream_failures;
     if (outcome) return fail({Errc::Timeout, "the streaming list ended before it was complete"});
     return fail(outcome.error());
   }

@@ -80,7 +80,7 @@ struct SchedulerConfig {
   ServerConfig server;
   TimeUs volume_bind_timeout = 600 * kSecondInUs;
   PreemptionConfig preemption;
-  int bindings_in_flight_max = 256;
+  int bindings_in_flight_max = 64;
   LoggingConfig logging;
   friend bool operator==(const SchedulerConfig&, const SchedulerConfig&) = default;
 };

@@ -53,12 +53,12 @@ struct DriverOptions {
   std::uint64_t seed = 1;
   BackoffOptions backoff = {};
   // Bindings under way at once; more decisions wait for their answers.
-  std::size_t bindings_max = 256;
+  std::size_t bindings_max = 64;
   // Claims that wait for their first consumer must be bound within that time.
   TimeUs volume_bind_timeout = 600 * kSecondInUs;
   bool may_preempt = true;
   // A nomination whose room was never used ends after that time.
-  TimeUs nomination_max = 600 * kSecondInUs;
+  TimeUs nomination_max = 300 * kSecondInUs;
   // True: follows the cluster, and decides nothing before lead().
   bool is_standby = false;
   DriverObserver* observer = nullptr;  // outlives the driver

@@ -19,7 +19,8 @@ namespace {
 constexpr std::int64_t kMinTimeoutS = 1800;  // of watches that do not say; up to twice that
 constexpr TimeUs kBookmarkEvery = 60 * kSecondInUs;
 constexpr TimeUs kBookmarkBeforeEnd = 2 * kSecondInUs;
-constexpr std::size_t kPendingMax = 64U << 20U;  // bytes a slow watcher may lag behind
+constexpr std::size_t kInitialAhead = 1U << 20U;  // bytes of the initial state written ahead
+constexpr std::size_t kPendingMax = 64U << 20U;   // bytes a slow watcher may lag behind
 
 std::string_view word_of(store::EventType type) {
   switch (type) {
@@ -56,7 +57,7 @@ class Watch : public std::enable_shared_from_this<Watch> {
 
  private:
   void begin();
-  void send_initial(const store::Store::Page& page);
+  void send_initial();
   void follow(store::Revision since);
   void on_event(const store::EventPtr& event);
   void send(const store::EventPtr& event, std::string_view type, const store::Object& object);
@@ -78,7 +79,10 @@ class Watch : public std::enable_shared_from_this<Watch> {
   bool has_sent_columns_ = false;
   bool is_over_ = false;
   store::WatchId watch_ = 0;
-  store::Revision seen_ = 0;  // of the last change known to the client
+  store::Revision seen_ = 0;                   // of the last change known to the client
+  std::optional<store::Store::Page> initial_;  // what is left of it from next_initial_ on
+  std::size_t next_initial_ = 0;
+  store::Revision initial_revision_ = 0;
   TimerId end_timer_ = 0;
   TimerId bookmark_timer_ = 0;
 };
@@ -102,12 +106,14 @@ void Watch::start() {
   if (wants_all || options_.send_initial_events.value_or(false)) {
     store::Store::Range range;
     range.ns = ns();
-    send_initial(ops_.store().list(ops_.store().table(resource_.table), range));
-    since = ops_.store().revision();
-  } else if (since == 0) {
-    since = ops_.store().revision();
+    initial_ = ops_.store().list(ops_.store().table(resource_.table), range);
+    initial_revision_ = ops_.store().revision();
+    exchange_->writer->on_drain([weak = weak_from_this()] {
+      if (const auto self = weak.lock()) self->send_initial();
+    });
+    return send_initial();
   }
-  follow(since);
+  follow(since == 0 ? ops_.store().revision() : since);
   if (!is_over_) arm_timers();
 }
 
@@ -118,14 +124,22 @@ void Watch::begin() {
   exchange_->writer->on_close([self = shared_from_this()] { self->stop(); });
 }
 
-void Watch::send_initial(const store::Store::Page& page) {
-  for (const store::ObjectPtr& object : page.objects) {
+// As fast as the peer takes it, so that a large collection never waits in memory as text. Changes
+// meanwhile are in the store's history and follow.
+void Watch::send_initial() {
+  if (is_over_ || !initial_.has_value()) return;
+  while (next_initial_ < initial_->objects.size()) {
+    const store::ObjectPtr& object = initial_->objects[next_initial_++];
     if (selects(options_, ns(), *object)) send(nullptr, "ADDED", *object);
+    if (exchange_->writer->pending() > kInitialAhead) return;
   }
-  seen_ = page.revision;
+  seen_ = initial_->revision;
+  initial_.reset();
   if (options_.send_initial_events.value_or(false) && options_.allow_bookmarks) {
     send_bookmark(true);
   }
+  follow(initial_revision_);
+  if (!is_over_) arm_timers();
 }
 
 void Watch::follow(store::Revision since) {
