@@ -95,7 +95,8 @@ void Checkers::on_sent(const Call& call) {
   if (is_at_rest_)
     fail("writes-at-rest", fmt::format("{} {} {}", call.method, call.target, call.body));
   check_pace(write);
-  if (facts_.trace && write.verb != Verb::Other) {
+  const bool is_event = call.target.find("/events") != std::string::npos;
+  if (facts_.trace && !is_event) {
     facts_.trace(fmt::format("  {} sends #{} {} {} {}", identities_[call.process], call.number,
                              call.method, call.target, write.node));
   }
@@ -366,7 +367,8 @@ void Checkers::check_rest() {
                                     label(pod), pod.condition, pod.reason));
     }
     if (const std::string node = room_for(pod, INT64_MIN); !node.empty()) {
-      fail("lost-pod", fmt::format("pod {} waits although {} has room", label(pod), node));
+      fail("lost-pod", fmt::format("pod {} waits although {} has room; it was told: {}", label(pod),
+                                   node, pod.message));
     } else if (const std::string made = room_for(pod, pod.priority); !made.empty()) {
       fail("lost-pod",
            fmt::format("pod {} waits although pods of lower priority hold {}", label(pod), made));

@@ -110,6 +110,7 @@ void read_pod(const Doc& object, PodFacts& pod) {
   const Doc& condition = condition_of(object, "PodScheduled");
   pod.condition = condition["status"].as_string();
   pod.reason = condition["reason"].as_string();
+  pod.message = condition["message"].as_string();
   pod.is_deleting = metadata.has("deletionTimestamp");
   const std::string& phase = status["phase"].as_string();
   pod.is_over = phase == "Succeeded" || phase == "Failed";
@@ -132,6 +133,7 @@ Facts::Facts(Loop& loop, api::Server& server) : loop_(loop), server_(server) {
   follow("pods", &Facts::on_pod);
   follow("nodes", &Facts::on_node);
   follow("persistentvolumes", &Facts::on_volume);
+  follow("persistentvolumeclaims", &Facts::on_claim);
   follow("leases.coordination.k8s.io", &Facts::on_lease);
 }
 
@@ -257,6 +259,15 @@ void Facts::on_volume(const store::Event& event, const Doc& object) {
     }
   }
   claim_zones_[key] = zone;
+}
+
+void Facts::on_claim(const store::Event& event, const Doc& object) {
+  if (!trace) return;
+  trace(fmt::format(
+      "claim {}{}: for node \"{}\", volume \"{}\"", event.object->name,
+      event.type == store::EventType::Deleted ? " is gone" : "",
+      object.get("metadata", "annotations")["volume.kubernetes.io/selected-node"].as_string(),
+      object.get("spec", "volumeName").as_string()));
 }
 
 void Facts::on_lease(const store::Event& event, const Doc& object) {

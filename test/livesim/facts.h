@@ -40,7 +40,7 @@ struct PodFacts {
   std::string node;
   std::vector<Holding> holds;
   std::string nominated;
-  std::string condition, reason;  // PodScheduled
+  std::string condition, reason, message;  // PodScheduled
   bool is_deleting = false, is_over = false;
   bool is_bound_by_us = false;
   TimeUs created_at = 0, ungated_at = 0, bound_at = 0, deleting_at = 0, gone_at = 0;
@@ -121,6 +121,7 @@ class Facts {
   void on_pod(const store::Event& event, const Doc& object);
   void on_node(const store::Event& event, const Doc& object);
   void on_volume(const store::Event& event, const Doc& object);
+  void on_claim(const store::Event& event, const Doc& object);
   void on_lease(const store::Event& event, const Doc& object);
   using Reader = void (Facts::*)(const store::Event&, const Doc&);
   void follow(std::string_view table, Reader reader);
