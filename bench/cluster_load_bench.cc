@@ -131,7 +131,9 @@ int bind_all(Load& load) {
   std::vector<std::string> names;
   int nodes = 0;
   for (const bool is_pods : {true, false}) {
-    load.api->call_ok({.target = is_pods ? std::string(kPods) : "/api/v1/nodes"},
+    load.api->call_ok({.target = is_pods ? std::string(kPods) : "/api/v1/nodes",
+                       .time_limit = 120 * kSecondInUs,
+                       .body_bytes_max = std::size_t{1} << 30},
                       [&, is_pods](const Result<std::string>& body) {
                         std::string_view rest = body.has_value() ? *body : std::string_view();
                         constexpr std::string_view kName = R"("name":"load-)";

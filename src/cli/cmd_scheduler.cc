@@ -217,7 +217,8 @@ LogForm form_of(const live::LoggingConfig& config) {
 
 // How it ended, as an exit code; what is to be said about it has been said.
 int run(net::EpollLoop& loop, Log& log, kube::Connection& connection,
-        const live::SchedulerConfig& config, const std::string& identity, const std::string& host) {
+        kube::Connection& lease_connection, const live::SchedulerConfig& config,
+        const std::string& identity, const std::string& host) {
   int exit_code = kExitFailed;
   ops::SchedulerApp app(connection, log,
                         {.config = config,
@@ -225,7 +226,8 @@ int run(net::EpollLoop& loop, Log& log, kube::Connection& connection,
                          .host = host,
                          .identity = identity,
                          .server = connection.server(),
-                         .refusal = [&connection] { return connection.refusal(); }},
+                         .refusal = [&connection] { return connection.refusal(); },
+                         .lease_http = &lease_connection},
                         [&](ops::SchedulerApp::End end, const std::string& why) {
                           if (end == ops::SchedulerApp::End::Stopped) exit_code = kExitDone;
                           if (end == ops::SchedulerApp::End::Failed)
@@ -278,12 +280,13 @@ Result<int> run_command(const ParsedArgs& args) {
   net::EpollLoop loop;
   const auto sink = fd_sink(STDERR_FILENO, form_of(config.logging));
   Log log(loop, *sink, config.logging.level);
-  JOGAK_TRY(const auto connection,
-            kube::connect(
-                loop, std::move(access),
-                {.user_agent = fmt::format("jogak-scheduler/{}", JOGAK_VERSION),
-                 .connections_max = static_cast<std::size_t>(config.bindings_in_flight_max + 64),
-                 .has_terminal = ::isatty(STDIN_FILENO) == 1}));
+  kube::ConnectionOptions options{
+      .user_agent = fmt::format("jogak-scheduler/{}", JOGAK_VERSION),
+      .connections_max = static_cast<std::size_t>(config.bindings_in_flight_max + 64),
+      .has_terminal = ::isatty(STDIN_FILENO) == 1};
+  JOGAK_TRY(const auto connection, kube::connect(loop, access, options));
+  options.connections_max = 2;
+  JOGAK_TRY(const auto lease_connection, kube::connect(loop, std::move(access), options));
   log.info("starting", {{"version", JOGAK_VERSION},
                         {"server", connection->server()},
                         {"from", source},
@@ -291,7 +294,7 @@ Result<int> run_command(const ParsedArgs& args) {
                         {"identity", identity}});
   log.debug("configuration",
             {{"config", live::config_doc(config).json(JsonWriter::Style::Compact)}});
-  return run(loop, log, *connection, config, identity, host);
+  return run(loop, log, *connection, *lease_connection, config, identity, host);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace {
 constexpr TimeUs kFirstRepeat = 500 * kMsInUs;
 constexpr int kDoublingsMax = 6;  // 32 s
 constexpr std::size_t kRefusalsMax = 4096;
+constexpr std::size_t kTellsMax = 16;
 
 TimeUs repeat_after(int failures) {
   return kFirstRepeat << std::clamp(failures - 1, 0, kDoublingsMax);
@@ -50,14 +51,16 @@ SchedulerDriver::Refusal SchedulerDriver::find_refusal(core::PodId pod, std::uin
     refusals_.clear();
     refusals_at_ = state;
   }
-  const bool is_plain = !cluster_.pod(pod).nominated.valid() && cluster_.nominated_pods().empty();
+  // Claims are the pod's own, whatever its class.
+  const bool is_plain = !cluster_.pod(pod).nominated.valid() &&
+                        !cluster_.shape_of(pod).has_volumes && cluster_.nominated_pods().empty();
   if (is_plain) {
     if (const auto known = refusals_.find(class_key); known != refusals_.end()) {
       return known->second;
     }
   }
   core::Evaluation evaluation = core::evaluate(cluster_, pod);
-  Refusal refusal{.message = std::move(evaluation.message),
+  Refusal refusal{.message = std::make_shared<const std::string>(std::move(evaluation.message)),
                   .plugins = plugins_of(evaluation),
                   .preemption = std::move(evaluation.preemption)};
   if (!options_.may_preempt) refusal.preemption.reset();
@@ -81,7 +84,7 @@ void SchedulerDriver::refuse(const std::string& key, Job& job, core::PodId pod,
                                   .decide = job.decided_in,
                                   .whole = now() - job.started,
                                   .pod = key,
-                                  .detail = refusal.message});
+                                  .detail = *refusal.message});
   }
   if (refusal.preemption.has_value()) plan_preemption(job, pod, *refusal.preemption);
   tell(key, job, "Unschedulable", refusal.message);
@@ -98,62 +101,97 @@ void SchedulerDriver::count_refusal(Job& job, const std::vector<std::string_view
 // ---- conditions and events ------------------------------------------------------------------
 
 void SchedulerDriver::tell(const std::string& key, Job& job, std::string_view reason,
-                           const std::string& message) {
-  std::string wanted = fmt::format("{}|{}|{}", reason, message, job.nominated);
+                           SharedText message) {
+  const std::uint64_t wanted = digest_of(reason, *message, job.nominated);
   if (!job.is_telling && wanted == job.told) {
     // Nothing new to say; what was to follow the saying may go on.
     if (!job.victims.empty()) preempt(key, job);
     return;
   }
   if (job.is_telling && wanted == job.wanted) return;
-  job.wanted = std::move(wanted);
+  note(job, "Warning", "FailedScheduling", "Scheduling", *message);
+  job.wanted = wanted;
   job.wanted_reason = reason;
-  job.wanted_message = message;
-  note(job, "Warning", "FailedScheduling", "Scheduling", message);
-  if (!job.is_telling) send_told(key, job);
+  job.wanted_message = std::move(message);
+  queue_tell(key, job);
+}
+
+// Few at a time: thousands that are refused at once leave the server room for what matters more. A
+// nomination goes first, since somebody waits for it.
+void SchedulerDriver::queue_tell(const std::string& key, Job& job) {
+  if (job.is_telling) return;
+  job.is_telling = true;
+  if (job.victims.empty()) {
+    tells_.emplace_back(key, job.ref.uid);
+  } else {
+    tells_.emplace_front(key, job.ref.uid);
+  }
+  pump_tells();
+}
+
+void SchedulerDriver::pump_tells() {
+  while (tells_open_ < kTellsMax && !tells_.empty()) {
+    const auto [key, uid] = std::move(tells_.front());
+    tells_.pop_front();
+    Job* const job = job_of(key, uid);
+    if (job == nullptr) continue;
+    if (job->stage == Stage::Queued && job->wanted != job->told) {
+      send_told(key, *job);
+    } else {
+      job->is_telling = false;  // it is being placed, or was told already
+    }
+  }
 }
 
 void SchedulerDriver::send_told(const std::string& key, Job& job) {
-  job.is_telling = true;
+  ++tells_open_;
   const std::string nomination = job.nominated;
-  const ClusterApi::Refusal refusal{.pod = job.ref,
-                                    .reason = job.wanted_reason,
-                                    .message = job.wanted_message,
-                                    .nominated_node = &nomination,
-                                    .has_condition = !job.wanted_reason.empty(),
-                                    .is_update = job.has_condition};
-  job.has_condition = true;
+  ClusterApi::Refusal refusal{.pod = job.ref,
+                              .reason = std::string(job.wanted_reason),
+                              .nominated_node = &nomination,
+                              .has_condition = job.wanted_message != nullptr,
+                              .is_update = job.has_condition};
+  if (job.wanted_message != nullptr) {
+    refusal.message = *job.wanted_message;
+    job.has_condition = true;
+  }
   api_.refuse(refusal,
               guarded([this, key, uid = job.ref.uid, said = job.wanted](
                           const Result<void>& outcome) { told(key, uid, said, outcome); }));
 }
 
-void SchedulerDriver::told(const std::string& key, const std::string& uid, const std::string& said,
+void SchedulerDriver::told(const std::string& key, const std::string& uid, std::uint64_t said,
                            const Result<void>& outcome) {
-  Job* const job = job_of(key, uid);
-  if (job == nullptr) return;
-  if (outcome.has_value()) {
+  --tells_open_;
+  if (Job* const job = job_of(key, uid); job != nullptr) {
     job->is_telling = false;
-    job->tell_failures = 0;
-    job->told = said;
-    if (job->stage != Stage::Queued) return;  // it is being placed: nothing more to say
-    if (job->wanted != said) return send_told(key, *job);
-    if (!job->victims.empty()) preempt(key, *job);
+    take_told(key, *job, said, outcome);
+  }
+  pump_tells();
+}
+
+void SchedulerDriver::take_told(const std::string& key, Job& job, std::uint64_t said,
+                                const Result<void>& outcome) {
+  if (outcome.has_value()) {
+    job.tell_failures = 0;
+    job.told = said;
+    if (job.stage != Stage::Queued) return;  // it is being placed: nothing more to say
+    if (job.wanted != said) return queue_tell(key, job);
+    if (!job.victims.empty()) preempt(key, job);
     return;
   }
   const Errc code = outcome.error().code;
   if (code == Errc::NotFound || code == Errc::Conflict) {
-    job->is_telling = false;
-    job->victims.clear();
+    job.victims.clear();
     return;
   }
   if (code == Errc::Invalid) fault(fmt::format("status of {}: {}", key, outcome.error().what));
-  ++job->tell_failures;
-  api_.loop().after(repeat_after(job->tell_failures), guarded([this, key, uid] {
+  job.is_telling = true;  // until the pause is over
+  api_.loop().after(repeat_after(++job.tell_failures), guarded([this, key, uid = job.ref.uid] {
                       Job* const then = job_of(key, uid);
                       if (then == nullptr) return;
                       then->is_telling = false;
-                      if (then->stage == Stage::Queued) send_told(key, *then);
+                      if (then->stage == Stage::Queued) queue_tell(key, *then);
                     }));
 }
 
@@ -184,12 +222,10 @@ void SchedulerDriver::withdraw_nomination(core::PodId pod) {
   if (job == nullptr) return;
   job->nominated.clear();
   job->victims.clear();
-  // The condition stays as it was told.
-  const std::size_t bar = job->told.rfind('|');
-  std::string wanted = bar == std::string::npos ? "||" : job->told.substr(0, bar + 1);
-  if (job->wanted_reason.empty() || wanted == job->told) return;
-  job->wanted = std::move(wanted);
-  if (!job->is_telling) send_told(key, *job);
+  // The condition stays as it was told; what a former process told is not known word for word.
+  const bool is_known = job->wanted_message != nullptr;
+  job->wanted = digest_of(job->wanted_reason, is_known ? *job->wanted_message : "", "");
+  queue_tell(key, *job);
 }
 
 // The best, but not again a node where the room that was promised never came, if there is another.

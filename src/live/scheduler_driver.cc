@@ -293,7 +293,7 @@ SchedulerDriver::Job& SchedulerDriver::job_for(const std::string& key, const kub
   if (!is_new) return job;
   job.ref = {.ns = pod.meta.ns, .name = pod.meta.name, .uid = pod.meta.uid};
   // A restart says nothing twice.
-  job.told = fmt::format("Unschedulable|{}|{}", pod.refusal, pod.nominated_node_name);
+  job.told = digest_of("Unschedulable", pod.refusal, pod.nominated_node_name);
   job.has_condition = !pod.refusal.empty();
   job.nominated = pod.nominated_node_name;
   job.nominated_at = now();
@@ -406,7 +406,7 @@ void SchedulerDriver::schedule(const std::string& key) {
   const std::int32_t priority = cluster_.shape_of(*pod).spec.priority;
   if (job.blocked != nullptr) {
     queue_.refuse(key, priority, now());
-    return tell(key, job, "Unschedulable", job.blocked);
+    return tell(key, job, "Unschedulable", std::string(job.blocked));
   }
   if (!job.nominated.empty() && now() - job.nominated_at > options_.nomination_max) {
     job.gave_up_on = job.nominated;

@@ -20,6 +20,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -30,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/result.h"
 #include "core/engine/scheduler.h"
 #include "core/model/cluster.h"
@@ -98,6 +100,9 @@ class SchedulerDriver {
   const std::string& last_fault() const { return last_fault_; }
 
  private:
+  // Pods of one class are told the same.
+  using SharedText = std::shared_ptr<const std::string>;
+
   enum class Stage : std::uint8_t { Queued, Claiming, Binding, Checking, Bound };
 
   struct Claim {
@@ -128,10 +133,11 @@ class SchedulerDriver {
     TimeUs decided_in = 0;
     int tries = 0;  // bindings and questions of this attempt
     TimerId timer = 0;
-    // What the pod's status says, and what it is to say: "REASON|MESSAGE|NOMINATION".
-    std::string told, wanted;
-    std::string wanted_reason, wanted_message;
-    bool is_telling = false;
+    // Digests of what the pod's status says, and of what it is to say.
+    std::uint64_t told = 0, wanted = 0;
+    std::string_view wanted_reason;
+    SharedText wanted_message;   // null: the nomination alone
+    bool is_telling = false;     // in line, under way, or waiting to be tried again
     bool has_condition = false;  // PodScheduled is False already
     int tell_failures = 0;
     std::string nominated;  // node promised to it by preemption, "" for none
@@ -200,7 +206,7 @@ class SchedulerDriver {
 
   // ---- driver_refuse.cc: what a pod that waits is told, and room made for it
   struct Refusal {
-    std::string message;
+    SharedText message;
     std::vector<std::string_view> plugins;
     std::optional<core::PreemptionResult> preemption;
   };
@@ -209,10 +215,21 @@ class SchedulerDriver {
   const core::PreemptionCandidate& choose(const Job& job,
                                           const core::PreemptionResult& preemption) const;
   void plan_preemption(Job& job, core::PodId pod, const core::PreemptionResult& preemption);
-  void tell(const std::string& key, Job& job, std::string_view reason, const std::string& message);
+  // `reason` is a literal.
+  void tell(const std::string& key, Job& job, std::string_view reason, SharedText message);
+  void tell(const std::string& key, Job& job, std::string_view reason, std::string message) {
+    tell(key, job, reason, std::make_shared<const std::string>(std::move(message)));
+  }
+  static std::uint64_t digest_of(std::string_view reason, std::string_view message,
+                                 std::string_view nominated) {
+    return Digest().add(reason).add(message).add(nominated).value();
+  }
+  void queue_tell(const std::string& key, Job& job);
+  void pump_tells();
   void send_told(const std::string& key, Job& job);
-  void told(const std::string& key, const std::string& uid, const std::string& said,
+  void told(const std::string& key, const std::string& uid, std::uint64_t said,
             const Result<void>& outcome);
+  void take_told(const std::string& key, Job& job, std::uint64_t said, const Result<void>& outcome);
   void preempt(const std::string& key, Job& job);
   void send_delete(const PodRef& victim, const std::string& why);
   void deleted(const PodRef& victim, const std::string& why, const Result<void>& outcome);
@@ -249,6 +266,8 @@ class SchedulerDriver {
   std::map<std::string, std::string, std::less<>> assumed_claims_;   // ns/claim -> key of the job
   std::map<std::string, int, std::less<>> preempting_;  // uid of a victim -> failed deletions
   // Refusals by class, as long as nothing changes.
+  std::deque<std::pair<std::string, std::string>> tells_;  // key and uid of jobs that are telling
+  std::size_t tells_open_ = 0;
   std::unordered_map<std::uint64_t, Refusal> refusals_;  // looked up only
   std::array<std::uint64_t, 4> refusals_at_{};
   DriverCounts counts_;

@@ -70,8 +70,11 @@ SchedulerApp::SchedulerApp(net::HttpClient& http, Log& log, SchedulerAppOptions 
       api_series_(registry_, options_.server),
       drift_series_(registry_),
       api_(http),
+      lease_api_(options_.lease_http == nullptr ? http : *options_.lease_http),
       started_(http.loop().now()) {
-  api_.on_call = [this](const kube::ApiCall& call) { api_series_.called(call); };
+  for (kube::ApiClient* api : {&api_, &lease_api_}) {
+    api->on_call = [this](const kube::ApiCall& call) { api_series_.called(call); };
+  }
   add_process_series(registry_, options_.version);
   add_informer_series(registry_, [this] { return informers(); }, [this] { return now(); });
   add_leader_series(registry_, options_.config.leader_election.name,
@@ -131,7 +134,7 @@ Result<void> SchedulerApp::start_election() {
   const live::LeaderElectionConfig& lease = options_.config.leader_election;
   JOGAK_TRY(election_,
             kube::LeaderElection::make(
-                api_,
+                lease_api_,
                 {.ns = lease.ns,
                  .name = lease.name,
                  .identity = options_.identity,

@@ -43,6 +43,9 @@ struct SchedulerAppOptions {
   std::string server;            // "10.0.0.1:6443", in messages and labels
   // See PreflightOptions.
   std::function<std::string()> refusal = {};
+  // The way the lease is renewed, so that no burst of other requests stands before it; null: that
+  // of everything else. Outlives the app.
+  net::HttpClient* lease_http = nullptr;
 };
 
 class SchedulerApp {
@@ -99,6 +102,7 @@ class SchedulerApp {
   ApiSeries api_series_;
   DriftSeries drift_series_;
   kube::ApiClient api_;
+  kube::ApiClient lease_api_;
   std::string problem_;  // of the questions before the start, as long as they are not answered
   std::optional<Preflight> preflight_;
   std::unique_ptr<live::KubeCluster> cluster_;
