@@ -20,6 +20,7 @@ constexpr TimeUs kFirstRepeat = 100 * kMsInUs;
 constexpr TimeUs kLongestRepeat = 10 * kSecondInUs;
 // A request that was given up may still be carried out that long (the limit of an API server for a
 // request, and some for the way).
+constexpr TimeUs kClaimRepeat = 30 * kSecondInUs;
 constexpr TimeUs kLateWriteMax = 70 * kSecondInUs;
 
 TimeUs repeat_after(int tries) {
@@ -92,6 +93,7 @@ void SchedulerDriver::write_claims(const std::string& key, Job& job) {
         late->timer = 0;
         not_bound(key, *late, Errc::Timeout, "the volumes were not bound in time");
       }));
+  repeat_claims(key, job.ref.uid);
   // Answers may come before the call returns, and end the job.
   const std::string uid = job.ref.uid;
   for (const ClaimPlan& plan : to_write) {
@@ -99,6 +101,30 @@ void SchedulerDriver::write_claims(const std::string& key, Job& job) {
                       claim_written(key, uid, outcome);
                     }));
   }
+}
+
+// A claim whose node was written and taken back while the watch was silent looks as it did before:
+// it is told again, which changes nothing where it was not.
+void SchedulerDriver::repeat_claims(const std::string& key, const std::string& uid) {
+  api_.loop().after(kClaimRepeat, guarded([this, key, uid] {
+                      Job* const job = job_of(key, uid);
+                      if (job == nullptr || job->stage != Stage::Claiming) return;
+                      repeat_claims(key, uid);
+                      if (job->claims_open > 0) return;
+                      std::vector<ClaimPlan> to_write;
+                      for (const Claim& claim : job->claims) {
+                        const bool is_told =
+                            claim.plan.volume.empty() ? claim.is_node_shown : claim.is_volume_shown;
+                        if (!is_told) to_write.push_back(claim.plan);
+                      }
+                      job->claims_open = to_write.size();
+                      for (const ClaimPlan& plan : to_write) {
+                        api_.plan_claim(plan,
+                                        guarded([this, key, uid](const Result<void>& outcome) {
+                                          claim_written(key, uid, outcome);
+                                        }));
+                      }
+                    }));
 }
 
 void SchedulerDriver::claim_written(const std::string& key, const std::string& uid,

@@ -309,6 +309,19 @@ TEST_F(DriverClaims, ANodeThatWhoProvisionsRejectsIsGivenUp) {
   EXPECT_THAT(cluster_.bindings, IsEmpty());
 }
 
+TEST_F(DriverClaims, AClaimThatWasTakenBackUnseenIsToldAgain) {
+  storage_class("csi.example.com");
+  claim("c");
+  start();
+  add(with_claim("a", "c"));
+  cluster_.change_delay = 3600 * kSecondInUs;  // the watch is silent from now on
+  settle();
+  wait(40 * kSecondInUs);
+  EXPECT_EQ(cluster_.claim_plans.size(), 2U);
+  EXPECT_EQ(cluster_.claim_plans[0], cluster_.claim_plans[1]);
+  EXPECT_THAT(cluster_.bindings, IsEmpty());
+}
+
 TEST_F(DriverClaims, APodThatGoesReleasesWhatItWasPromised) {
   storage_class("kubernetes.io/no-provisioner");
   volume("only", "n");

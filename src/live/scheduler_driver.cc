@@ -187,8 +187,8 @@ void SchedulerDriver::on_other(std::string_view kind, const ClusterApi::ObjectCh
     has_changed = importer::observe_object(cluster_, std::move(*object));
     assume_claims(kind, change.ns, change.name);
   }
-  if (!has_changed) return;
-  cluster_changed();
+  if (has_changed) cluster_changed();
+  // What is seen may be what was known before our own write: whoever provisions took it back.
   if (kind == "PersistentVolumeClaim") check_all_claims();
 }
 
