@@ -29,8 +29,10 @@ MAY_INCLUDE = {
     "apiserver": {"base", "net", "apiserver"},
     "live": {"base", "core", "scale", "yaml", "net", "kube", "import", "live"},
     "ops": {"base", "core", "yaml", "net", "kube", "import", "live", "ops"},
+    "nvml": {"base", "yaml", "nvml"},
+    "agent": {"base", "yaml", "net", "kube", "nvml", "agent"},
     "cli": {"base", "core", "scale", "sim", "kube", "import", "net", "apiserver", "live", "ops",
-            "playground", "cli"},
+            "playground", "nvml", "agent", "cli"},
     "playground": {"base", "sim", "net", "apiserver", "live", "playground"},
 }
 
@@ -38,7 +40,7 @@ MAY_INCLUDE = {
 HEAVY = {
     "simdjson.h": {"kube", "sim", "import", "apiserver"},
     "nlohmann": {"kube", "import"},
-    "yaml-cpp": {"yaml", "kube", "sim", "import", "apiserver", "cli"},
+    "yaml-cpp": {"yaml", "kube", "sim", "import", "apiserver", "nvml", "agent", "cli"},
     "zlib.h": {"base"},
     "openssl": {"net"},
     "curl": {"net"},
