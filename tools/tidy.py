@@ -39,9 +39,9 @@ MAY_INCLUDE = {
 # Libraries that cost seconds to include: these folders, and .cc files alone.
 HEAVY = {
     "simdjson.h": {"kube", "sim", "import", "apiserver"},
-    "nlohmann": {"kube", "import"},
+    "nlohmann": {"kube", "import", "agent"},
     "yaml-cpp": {"yaml", "kube", "sim", "import", "apiserver", "nvml", "agent", "cli"},
-    "zlib.h": {"base"},
+    "zlib.h": {"base", "agent"},
     "openssl": {"net"},
     "curl": {"net"},
     "http_parser.h": {"net"},
