@@ -8,7 +8,8 @@ set -euo pipefail
 build=(g++ cmake ninja-build make python3 python3-venv libfmt-dev libsimdjson-dev libyaml-cpp-dev
        nlohmann-json3-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev zlib1g-dev
        libssl-dev libhttp-parser-dev libsqlite3-dev libre2-dev libcurl4-openssl-dev ccache
-       mold openssl)
+       mold openssl pkg-config libgrpc++-dev libprotobuf-dev protobuf-compiler
+       protobuf-compiler-grpc)
 lint=(clang-format-19 clang-tidy-19)
 fuzz=(clang-19 libclang-rt-19-dev)
 

@@ -46,6 +46,10 @@ HEAVY = {
     "curl": {"net"},
     "http_parser.h": {"net"},
     "sqlite3.h": {"apiserver"},
+    "grpcpp": {"agent"},
+    "grpc": {"agent"},
+    "google": {"agent"},
+    "api": {"agent"},
 }
 
 def any_of(*patterns):
