@@ -7,6 +7,7 @@
 // without them the days are short. Each night's figures are printed.
 #include <malloc.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -164,6 +165,7 @@ TEST(LiveChurn, MemoryIsTheSameEveryNight) {
     nights.push_back({.bytes = heap_bytes(), .interned = life.interned()});
     fmt::print("night {}: {} KiB on the heap; {}\n", day, nights.back().bytes / 1024,
                life.figures());
+    std::fflush(stdout);
     EXPECT_LE(nights.back().interned, kInternedMax);
   }
   EXPECT_EQ(life.bound(), static_cast<std::uint64_t>(days) * static_cast<std::uint64_t>(pods));

@@ -73,7 +73,7 @@ class Seeds {
 
   bool has_failed_enough() {
     const std::lock_guard lock(mutex_);
-    return failures_.size() >= 400;
+    return failures_.size() >= 10;
   }
 
   void note(std::uint64_t seed, const RunResult& result, const std::string& wrong) {
@@ -122,11 +122,12 @@ TEST(LiveSim, Seeds) {
       sum.driver.bind_errors, sum.crashes, sum.stalls, sum.stops, sum.leaders);
   if (trial.rounds < kRounds || !seeds.failures().empty()) return;
   // a simulation that never meets the hard cases proves little
-  EXPECT_GT(sum.counts.bound, 10'000U);
-  EXPECT_GT(sum.counts.evicted, 500U);
-  EXPECT_GT(sum.driver.bind_errors, 1000U);
-  EXPECT_GT(sum.crashes, 500U);
-  EXPECT_GT(sum.leaders, 1500U);
+  EXPECT_GT(sum.counts.bound, 8000U);
+  EXPECT_GT(sum.counts.evicted, 200U);
+  EXPECT_GT(sum.driver.bind_errors, 20U);
+  EXPECT_GT(sum.crashes, 300U);
+  EXPECT_GT(sum.stalls, 500U);
+  EXPECT_GT(sum.leaders, 1000U);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 // shift another.
 #include "test/livesim/run.h"
 
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -91,7 +92,12 @@ class Run {
     tell(fmt::format("a process starts: {}", processes_ + 1));
     const TimeUs offset = fate_.clocks_differ ? rng_.between(-600, 600) * kSecondInUs : TimeUs{0};
     std::uint64_t dies_after = 0;
-    if (is_faulty_ && fate_.crashes && rng_.chance(2, 3)) dies_after = 1 + rng_.below(1500);
+    if (is_faulty_ && fate_.crashes && rng_.chance(3, 4)) {
+      // early, while it reads the cluster; or when it has much under way
+      constexpr std::array<std::uint64_t, 3> kLives = {120, 500, 2000};
+      const std::uint64_t longest = kLives[rng_.below(kLives.size())];
+      dies_after = 1 + rng_.below(longest);
+    }
     replica.start({.process = ++processes_, .clock_offset = offset, .dies_after = dies_after});
   }
 

@@ -76,7 +76,7 @@ void Workload::start() {
     nodes_[node.name] = node;
     world_.add_node(node);
   }
-  const int pods = number(8);
+  const int pods = number(16);
   for (int i = 0; i < pods; ++i) add_pod();
 }
 
