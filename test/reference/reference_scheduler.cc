@@ -104,7 +104,6 @@ void ReferenceScheduler::remove_node(const std::string& name) {
   if (nodes_.erase(name) == 0) return;
   for (auto& [key, pod] : pods_) {
     if (pod.nominated == name) pod.nominated.clear();
-    if (pod.node == name) pod.holds_known = pod.spec.shape.gpu.kind == GpuAsk::None;
   }
 }
 
