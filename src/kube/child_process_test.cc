@@ -3,8 +3,11 @@
 // Small shell programs on a real loop.
 #include "kube/child_process.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <optional>
 
@@ -79,10 +82,13 @@ TEST_F(ChildProcessTest, TheTimeLimitEndsItAndWhatItStarted) {
 
 // A grandchild holds the pipes open.
 TEST_F(ChildProcessTest, EndsThoughThePipesStayOpen) {
-  ChildOptions options = shell("(read x < /dev/tty || cat /dev/zero > /dev/null) & echo done");
-  const ChildOutcome outcome = run(options);
+  const TempFolder folder;
+  const std::string fifo = folder.path("fifo");
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const ChildOutcome outcome = run(shell("cat " + fifo + " & echo done"));
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(outcome.output, "done\n");
+  ::close(::open(fifo.c_str(), O_RDWR | O_NONBLOCK));  // lets it end
 }
 
 TEST_F(ChildProcessTest, NoSuchProgram) {
