@@ -212,6 +212,12 @@ void SchedulerApp::drain() {
   }
   timer_ = 0;
   if (election_ == nullptr || !election_->is_leader()) return end(End::Stopped, "");
+  if (is_open) {
+    // One of them may still be carried out, and whoever leads next must not decide before that.
+    log_.warn("bindings are without an answer: the lease is left to run out",
+              {{"bindings", driver_->binds_in_flight()}});
+    return end(End::Stopped, "");
+  }
   election_->release([this] {
     log_.info("the lease is given up");
     end(End::Stopped, "");
