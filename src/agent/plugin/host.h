@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What of the driver lies in the file system of the node: device nodes, the access files of MIG
+// devices, libraries and programs. Read by find_host_files(); everything else takes the value.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace jogak::agent {
+
+struct HostFiles {
+  // Paths as the host has them, below its device root: "/dev/nvidia0".
+  std::set<std::string, std::less<>> device_nodes;
+  // "gpu0/gi1/access" and "gpu0/gi1/ci0/access" -> N of /dev/nvidia-caps/nvidia-capN.
+  std::map<std::string, int, std::less<>> mig_caps;
+  // Below the driver root, each "/usr/lib/x86_64-linux-gnu/libcuda.so.550.90.07".
+  std::vector<std::string> libraries;  // those of this driver version
+  std::vector<std::string> programs;
+  std::vector<std::string> data;     // firmware and configuration, mounted read-only
+  std::vector<std::string> sockets;  // of the driver's daemons
+  bool has_hook = false;             // the CDI hook program can be run on the host
+  // "0000:07:00.0" -> "/dev/dri/card1", "/dev/dri/renderD128".
+  std::map<std::string, std::vector<std::string>, std::less<>> drm_nodes;
+
+  // -1: not known.
+  int mig_cap(int minor, int gi_id, int ci_id) const;  // ci_id -1: of the GPU instance
+  friend bool operator==(const HostFiles&, const HostFiles&) = default;
+};
+
+struct HostRoots {
+  std::string driver = "/";   // where we see the driver's files
+  std::string devices = "/";  // where we see /dev
+  std::string system = "/";   // where we see /proc and /sys
+  std::string host = "/";     // where we see the host's root, for the hook program
+  std::string hook_path = "/usr/bin/nvidia-ctk";  // as the host has it
+};
+
+// What cannot be read is not there: a machine without a driver gives an empty value.
+HostFiles find_host_files(const HostRoots& roots, std::string_view driver_version);
+
+// The lines of /proc/driver/nvidia-caps/mig-minors; lines of another form are skipped.
+std::map<std::string, int, std::less<>> parse_mig_minors(std::string_view text);
+
+}  // namespace jogak::agent

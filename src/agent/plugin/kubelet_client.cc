@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls are counted, so that the destructor can cancel what is under way and wait for gRPC's
+// threads to be out of it.
+#include "agent/plugin/kubelet_client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+
+#include <api/device_plugin.grpc.pb.h>
+#include <api/pod_resources.grpc.pb.h>
+#include <fmt/format.h>
+#include <grpcpp/channel.h>
+#include <grpcpp/client_context.h>
+#include <grpcpp/create_channel.h>
+
+namespace jogak::agent {
+
+namespace {
+
+constexpr auto kTimeout = std::chrono::seconds(5);
+constexpr int kListBytesMax = 16 << 20;  // a dense node's answer passes gRPC's usual 4 MiB
+
+std::shared_ptr<grpc::Channel> dial(const std::string& socket) {
+  grpc::ChannelArguments args;
+  // Channels of one address would share their connection, and its pauses after a failure.
+  args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  args.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  args.SetMaxReceiveMessageSize(kListBytesMax);
+  return grpc::CreateCustomChannel("unix:" + socket, grpc::InsecureChannelCredentials(), args);
+}
+
+Error to_error(const std::string& socket, const grpc::Status& status) {
+  Errc code = Errc::Unavailable;
+  if (status.error_code() == grpc::StatusCode::UNIMPLEMENTED) code = Errc::NotFound;
+  if (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) code = Errc::Invalid;
+  if (status.error_code() == grpc::StatusCode::UNKNOWN) code = Errc::Invalid;  // Go's plain error
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) code = Errc::Timeout;
+  return {.code = code, .what = fmt::format("{}: {}", socket, status.error_message())};
+}
+
+std::vector<Holding> to_holdings(const ::v1::ListPodResourcesResponse& response) {
+  std::vector<Holding> result;
+  for (const auto& pod : response.pod_resources()) {
+    for (const auto& container : pod.containers()) {
+      // The kubelet writes an entry for each device, or for each NUMA node; all the same here.
+      for (const auto& devices : container.devices()) {
+        for (const std::string& id : devices.device_ids()) {
+          result.push_back({.resource = devices.resource_name(),
+                            .device_id = id,
+                            .holder = {.pod_namespace = pod.namespace_(),
+                                       .pod = pod.name(),
+                                       .container = container.name(),
+                                       .pod_uid = ""}});
+        }
+      }
+    }
+  }
+  std::ranges::sort(result);
+  const auto rest = std::ranges::unique(result);
+  result.erase(rest.begin(), rest.end());
+  return result;
+}
+
+}  // namespace
+
+struct KubeletClient::Impl {
+  explicit Impl(Loop& owner) : loop(owner) {}
+
+  Loop& loop;
+  std::mutex mutex;
+  std::condition_variable idle;
+  std::set<grpc::ClientContext*> calls;  // guarded by mutex
+  // Read and written on the loop alone: answers that are still posted find nobody.
+  bool is_gone = false;
+
+  void begin(grpc::ClientContext* context) {
+    const std::scoped_lock lock(mutex);
+    calls.insert(context);
+  }
+  void end(grpc::ClientContext* context) {
+    const std::scoped_lock lock(mutex);
+    calls.erase(context);
+    if (calls.empty()) idle.notify_all();
+  }
+};
+
+namespace {
+
+template <class Request, class Response>
+struct Call {
+  std::shared_ptr<grpc::Channel> channel;
+  grpc::ClientContext context;
+  Request request;
+  Response response;
+};
+
+}  // namespace
+
+KubeletClient::KubeletClient(Loop& loop) : impl_(std::make_shared<Impl>(loop)) {}
+
+KubeletClient::~KubeletClient() {
+  impl_->is_gone = true;
+  std::unique_lock lock(impl_->mutex);
+  for (grpc::ClientContext* const call : impl_->calls) call->TryCancel();
+  impl_->idle.wait(lock, [this] { return impl_->calls.empty(); });
+}
+
+void KubeletClient::register_resource(const RegisterCall& asked, RegisterDone done) {
+  auto call = std::make_shared<Call<::v1beta1::RegisterRequest, ::v1beta1::Empty>>();
+  call->request.set_version("v1beta1");
+  call->request.set_endpoint(asked.endpoint);
+  call->request.set_resource_name(asked.resource);
+  call->request.mutable_options()->set_pre_start_required(asked.requires_pre_start);
+  call->request.mutable_options()->set_get_preferred_allocation_available(true);
+  call->context.set_deadline(std::chrono::system_clock::now() + kTimeout);
+  call->channel = dial(asked.kubelet_socket);
+  impl_->begin(&call->context);
+  auto stub = std::make_shared<::v1beta1::Registration::Stub>(call->channel);
+  stub->async()->Register(&call->context, &call->request, &call->response,
+                          [impl = impl_, call, stub, socket = asked.kubelet_socket,
+                           done = std::move(done)](const grpc::Status& status) {
+                            Result<void> result;
+                            if (!status.ok()) result = std::unexpected(to_error(socket, status));
+                            impl->loop.post([impl, done, result = std::move(result)] {
+                              if (!impl->is_gone) done(result);
+                            });
+                            impl->end(&call->context);
+                          });
+}
+
+void KubeletClient::list_holdings(const std::string& socket, HoldingsDone done) {
+  auto call =
+      std::make_shared<Call<::v1::ListPodResourcesRequest, ::v1::ListPodResourcesResponse>>();
+  call->context.set_deadline(std::chrono::system_clock::now() + kTimeout);
+  call->channel = dial(socket);
+  impl_->begin(&call->context);
+  auto stub = std::make_shared<::v1::PodResourcesLister::Stub>(call->channel);
+  stub->async()->List(
+      &call->context, &call->request, &call->response,
+      [impl = impl_, call, stub, socket, done = std::move(done)](const grpc::Status& status) {
+        auto result = std::make_shared<Result<std::vector<Holding>>>();
+        if (status.ok()) {
+          *result = to_holdings(call->response);
+        } else {
+          *result = std::unexpected(to_error(socket, status));
+        }
+        impl->loop.post([impl, done, result] {
+          if (!impl->is_gone) done(std::move(*result));
+        });
+        impl->end(&call->context);
+      });
+}
+
+Result<std::vector<Holding>> read_holdings(std::string_view list_response) {
+  ::v1::ListPodResourcesResponse response;
+  if (!response.ParseFromArray(list_response.data(), static_cast<int>(list_response.size()))) {
+    return invalid("the kubelet's list of pod resources is not one");
+  }
+  return to_holdings(response);
+}
+
+}  // namespace jogak::agent
