@@ -145,13 +145,33 @@ class Compare {
   MigOracle oracle_;
 };
 
+bool is_like_an_earlier(std::string_view key) {
+  const auto shape = [](const testing::MigModel& model) {
+    auto profiles = model.profiles;
+    for (nvml::MigProfileFacts& profile : profiles) {
+      profile.name.clear();
+      profile.memory_mib = 0;
+      profile.multiprocessors = profile.copy_engines = 0;
+    }
+    return profiles;
+  };
+  for (const testing::MigModel& model : mig_models()) {
+    if (model.key == key) return false;
+    if (shape(model) == shape(mig_model(key))) return true;
+  }
+  return false;
+}
+
 class MigPlanAgainstOracle : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(MigPlanAgainstOracle, FromEveryLayoutToEvery) {
-  const MigTrial trial = MigTrial::from_env(1);
+  // Where only names and memory tell a model from one that is walked whole, the planner sees the
+  // same numbers: a part will do, and JOGAK_ROUNDS=16 walks it all.
+  const MigTrial trial = MigTrial::from_env(is_like_an_earlier(GetParam()) ? 1 : 16);
   const Compare compare(mig_model(GetParam()));
   Rng rng(trial.seed, "in use");
   for (const Set now : compare.oracle().layouts()) {
+    if (rng.below(16) >= trial.rounds) continue;
     for (const auto& [counts, group] : compare.oracle().by_counts()) {
       ASSERT_TRUE(compare.agree(now, 0, counts, group)) << compare.text(now, 0, counts);
       const Set in_use = now & rng.next() & rng.next();
