@@ -2,9 +2,11 @@
 //
 // The scheduler as `jogak scheduler` runs it, against the playground's server, under virtual time:
 // two replicas, a clean stop, a replica that dies, and what an operator sees meanwhile.
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,7 +14,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "apiserver/codec/codec.h"
+#include "base/file.h"
 #include "base/sim_loop.h"
+#include "base/testing/temp_folder.h"
 #include "cli/commands.h"
 #include "core/engine/scheduler.h"
 #include "core/policy/policy.h"
@@ -327,6 +332,65 @@ TEST_F(SchedulerCommand, ItsStateIsASimulation) {
   ASSERT_TRUE(importer::import_list(*text, "dump", again).has_value());
   EXPECT_EQ(decisions(copy), decisions(again));
   EXPECT_THAT(decisions(copy), HasSubstr("default/level nowhere\n"));
+}
+
+// Answers of a command, as a document.
+Doc answer_of(int (*command)(Args), std::vector<std::string_view> words) {
+  words.insert(words.end(), {"-o", "json"});
+  ::testing::internal::CaptureStdout();
+  command(words);
+  const auto parsed = codec::parse_json(::testing::internal::GetCapturedStdout());
+  EXPECT_TRUE(parsed.has_value()) << parsed.error().what;
+  return parsed ? parsed->doc : Doc();
+}
+
+TEST_F(SchedulerCommand, ItsStatePlaysAsWhatifSays) {
+  for (int i = 2; i < 5; ++i) {
+    load(
+        fmt::format("{{apiVersion: v1, kind: Node, metadata: {{name: n{}, "
+                    "labels: {{jogak.io/simulated: 'true'}}}}, "
+                    "status: {{allocatable: {{cpu: '{}', memory: 8Gi, pods: '10'}}}}}}",
+                    i, i));
+  }
+  Replica replica(loop_, *cluster_, "a", false);
+  run(5);
+  for (int i = 0; i < 5; ++i) load_pod(fmt::format("runs-{}", i), "1");
+  run(3);
+  // Who should place these never came.
+  for (int i = 0; i < 8; ++i) load_pod(fmt::format("waits-{}", i), i % 2 ? "1" : "2", "other");
+  load_pod("huge", "64");
+  run(3);
+  const auto text = replica.app->endpoint_parts().state();
+  ASSERT_TRUE(text.has_value()) << text.error().what;
+  const TempFolder folder;
+  const std::string dump = folder.path("now.json");
+  ASSERT_TRUE(write_file(dump, *text).has_value());
+  for (const std::string_view policy : {"jogak", "kube", "best-fit"}) {
+    const Doc said = answer_of(cmd_whatif, {"--cluster", dump, "--policy", policy, "--all"});
+    std::map<std::string, std::string> expected, got;
+    for (const std::string_view list : {"starts", "waits"}) {
+      for (const Doc& pod : said.get(list).items()) {
+        expected[pod.get("pod").as_string()] = pod.get("node").as_string();
+      }
+    }
+    const std::vector<std::string_view> words = {"--cluster", dump, "--policy", policy,
+                                                 "--no-timing"};
+    const Doc played = answer_of(cmd_sim_run, words);
+    std::size_t running = 0;
+    for (const Doc& pod : played.get("pods").items()) {
+      const std::string& node = pod.get("node").as_string();
+      if (pod.get("was_running").as_bool()) {
+        EXPECT_EQ(node, node_of(pod.get("pod").as_string().substr(8)));
+        ++running;
+      } else {
+        got[pod.get("pod").as_string()] = node;
+      }
+    }
+    EXPECT_EQ(running, 5U);
+    EXPECT_EQ(got.size(), 9U);
+    EXPECT_EQ(got, expected) << policy;
+    EXPECT_EQ(answer_of(cmd_sim_run, words), played) << "the digest too";
+  }
 }
 
 TEST(SchedulerFlags, BadOnesAreNamed) {

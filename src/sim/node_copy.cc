@@ -80,6 +80,34 @@ core::NodeSpec spec_of(const core::Cluster& cluster, core::NodeId id) {
   return spec;
 }
 
+core::PodSpec spec_of(const core::Cluster& cluster, core::PodId id) {
+  const core::Pod& pod = cluster.pod(id);
+  const core::Identity& identity = cluster.identity_of(id);
+  core::PodSpec spec;
+  spec.ns = identity.ns;
+  spec.name = pod.name;
+  spec.uid = pod.uid;
+  spec.labels = identity.labels;
+  spec.owner_kind = identity.owner_kind;
+  spec.owner_name = identity.owner_name;
+  spec.shape = cluster.shape_of(id).spec;
+  if (pod.state == core::PodState::Placed) {
+    spec.bound_node = cluster.text(cluster.node(pod.node).name);
+  } else if (pod.state == core::PodState::Orphan) {
+    spec.bound_node = cluster.text(pod.orphan_node);
+  }
+  if (!spec.bound_node.empty() && pod.holds_known) spec.holds = pod.holds;
+  if (pod.nominated.valid()) spec.nominated_node = cluster.text(cluster.node(pod.nominated).name);
+  spec.terminating = pod.terminating;
+  spec.preemption_victim = pod.preemption_victim;
+  spec.start_time = pod.start_time;
+  return spec;
+}
+
+bool belongs_to_node(const core::Identity& identity) {
+  return identity.owner_kind == "DaemonSet" || identity.owner_kind == "Node";
+}
+
 core::NodeSpec copy_of(const core::Cluster& cluster, core::NodeId id, std::string_view name) {
   core::NodeSpec spec = spec_of(cluster, id);
   for (auto& [key, value] : spec.labels) {

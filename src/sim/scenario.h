@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A scenario: nodes, pods that arrive and run for a while, and things that happen to the cluster,
-// on virtual time. The file format is described in docs/scenario-format.md. Reading is strict: a
-// field that is not known, a name used twice or an event about nothing is an error with file and
-// line.
+// on virtual time. It may start from a real cluster (scenario_cluster.h). The file format is
+// described in docs/scenario-format.md. Reading is strict: a field that is not known, a name used
+// twice or an event about nothing is an error with file and line.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "core/model/spec.h"
+#include "core/model/cluster.h"
 #include "core/policy/policy.h"
 
 namespace jogak::sim {
@@ -21,10 +21,11 @@ inline constexpr std::int64_t kSecondNs = 1'000'000'000;
 inline constexpr std::int64_t kForever = core::kNoTime;
 
 struct ScenarioPod {
-  core::PodSpec spec;
+  core::PodSpec spec;  // with bound_node: it runs there from the start
   std::string origin;  // where it was written, "FILE:LINE: pods[0]"; may be empty
   std::int64_t arrival_ns = 0;
   std::int64_t run_ns = kForever;  // from start to end, without interruption
+  bool is_observed = false;        // of a real cluster: where it fits nowhere, that is no mistake
 };
 
 enum class ScenarioAction : std::uint8_t {
@@ -55,7 +56,14 @@ struct Scenario {
   std::vector<core::NodeSpec> nodes;
   std::vector<ScenarioPod> pods;
   std::vector<ScenarioEvent> events;
-  core::WorkloadMix mix;  // empty: taken from the pods
+  // Empty: taken from the pods; over a cluster, what a live scheduler goes by, which is not told.
+  core::WorkloadMix mix;
+
+  // ---- of the cluster that it starts from ----
+  bool has_cluster = false;
+  core::Objects objects;
+  std::int64_t running_ns = kForever;  // how much longer its running pods run
+  std::int64_t waiting_ns = kForever;  // how long its waiting pods run, from their start
 };
 
 // Adds what the text says to the scenario, so that a cluster and a workload may come from two

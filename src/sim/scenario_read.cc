@@ -147,6 +147,11 @@ void read_scenario(YamlFields& fields, Scenario& scenario) {
   for (YamlFields& entry : fields.maps("pods")) read_pods(std::move(entry), scenario);
   for (YamlFields& entry : fields.maps("events")) read_event(std::move(entry), scenario);
   for (YamlFields& entry : fields.maps("mix")) read_mix(std::move(entry), scenario);
+  if (auto cluster = fields.map("cluster")) {
+    scenario.running_ns = cluster->seconds_ns("running_for", scenario.running_ns);
+    scenario.waiting_ns = cluster->seconds_ns("waiting_run", scenario.waiting_ns);
+    cluster->finish();
+  }
   fields.finish();
 }
 
@@ -179,6 +184,10 @@ Result<void> parse_scenario(std::string file, std::string_view text, Scenario& s
 Result<void> check_scenario(const Scenario& scenario) {
   if (scenario.nodes.empty()) return invalid("no nodes in the scenario");
   if (scenario.pods.empty()) return invalid("no pods in the scenario");
+  const bool has_lengths = scenario.running_ns != kForever || scenario.waiting_ns != kForever;
+  if (has_lengths && !scenario.has_cluster) {
+    return invalid("cluster: the scenario starts from none; give one or leave the lengths out");
+  }
   std::map<std::string_view, const core::NodeSpec*> nodes;
   for (const core::NodeSpec& node : scenario.nodes) {
     if (!nodes.emplace(node.name, &node).second)

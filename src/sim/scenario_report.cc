@@ -57,9 +57,10 @@ std::string placements_text(const ScenarioResult& result, std::size_t rows_max) 
   const std::size_t rows = std::min(rows_max, result.pods.size());
   for (std::size_t i = 0; i < rows; ++i) {
     const PodRecord& pod = result.pods[i];
-    table.add(pod.name, pod.priority, seconds_text(pod.arrival_ns), seconds_text(pod.start_ns),
-              seconds_text(pod.end_ns), fate_text(pod.fate), pod.node, pod.devices,
-              evicted_text(pod));
+    const bool is_older = pod.was_running && pod.start_ns < 0;
+    table.add(pod.name, pod.priority, is_older ? "before" : seconds_text(pod.arrival_ns),
+              is_older ? "before" : seconds_text(pod.start_ns), seconds_text(pod.end_ns),
+              fate_text(pod.fate), pod.node, pod.devices, evicted_text(pod));
   }
   std::string text = table.text();
   if (rows < result.pods.size()) {
@@ -88,6 +89,7 @@ Doc summary_doc(const ScenarioResult& result, bool with_timing) {
   doc.set("stranded_gpus", Doc::decimal(result.stranded_gpus, 2));
   doc.set("hottest_node", result.hottest_node);
   doc.set("hottest_node_percent", Doc::decimal(result.hottest_percent, 2));
+  doc.set("running_at_start", result.running_at_start);
   doc.set("end_s", seconds_doc(result.end_ns)).set("wait", wait_doc(result.wait));
   Doc priorities = Doc::array();
   for (const PriorityWait& entry : result.by_priority) {
@@ -127,6 +129,9 @@ std::string scenario_text(const ScenarioResult& result, std::size_t rows_max, bo
                                      fixed_decimal(result.gpu_milli / 100, 1)));
   line("GPUs stranded", fmt::format("{:.2f}", result.stranded_gpus));
   line("hottest node", fmt::format("{} at {:.1f} %", result.hottest_node, result.hottest_percent));
+  if (result.running_at_start > 0) {
+    line("pods running at first", std::to_string(result.running_at_start));
+  }
   line("pods started",
        fmt::format("{} of {}", result.wait.pods, result.wait.pods + result.wait.never));
   line("wait", fmt::format("median {}, p99 {}", duration_text(result.wait.p50_ns),
@@ -153,6 +158,7 @@ Doc scenario_doc(const ScenarioResult& result, bool with_timing) {
   for (const PodRecord& pod : result.pods) {
     Doc one = Doc::object();
     one.set("pod", pod.name).set("priority", pod.priority).set("state", fate_text(pod.fate));
+    one.set("was_running", pod.was_running);
     one.set("arrived_s", seconds_doc(pod.arrival_ns));
     one.set("first_started_s", seconds_doc(pod.first_start_ns));
     one.set("started_s", seconds_doc(pod.start_ns)).set("ended_s", seconds_doc(pod.end_ns));

@@ -46,6 +46,7 @@ Result<void> check_room(const Scenario& scenario) {
   for (const core::NodeSpec& node : scenario.nodes) JOGAK_TRY_VOID(cluster.upsert_node(node));
   std::vector<bool> seen;  // by shape
   for (const ScenarioPod& pod : scenario.pods) {
+    if (pod.is_observed) continue;
     core::PodView view;
     view.shape_id = cluster.intern_shape(pod.spec.shape);
     if (view.shape_id.value < seen.size() && seen[view.shape_id.value]) continue;

@@ -4,6 +4,9 @@
 //
 //   NotArrived --arrival--> Waiting --start--> Running --end--> Done
 //                              ^-- preempted, node lost --'        (either may be Deleted)
+//
+// Pods of a real cluster that run there are Running from the start. Those that belong to their node
+// are Deleted with it, and Running again when it is back.
 #include "sim/scenario_run.h"
 
 #include <algorithm>
@@ -11,6 +14,7 @@
 #include <queue>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,6 +24,8 @@
 #include "core/engine/scheduler.h"
 #include "core/plan/evaluation.h"
 #include "core/plan/validate.h"
+#include "sim/budgets.h"
+#include "sim/node_copy.h"
 #include "sim/usage_meter.h"
 
 namespace jogak::sim {
@@ -77,13 +83,26 @@ class ScenarioRun {
     core::ShapeId shape;
     core::IdentityId identity;
     std::int32_t starts = 0;
+    bool is_displaced = false;  // lost its place and has no other yet: its budgets lack it
+  };
+  struct Away {  // it went with its node
+    std::size_t index = 0;
+    core::PodSpec spec;
   };
 
+  Result<void> add_nodes();
+  Result<void> add_pods();
+  Result<void> add_running(std::size_t index, const core::PodSpec& spec);
+  void note_id(std::size_t index, core::PodId id);
+  void take_sample();
   void step(const Event& event);
   Result<void> happen(const ScenarioEvent& event);
   void arrive(std::size_t index);
   void end(std::size_t index);
   void lose_pods(core::NodeId node, std::int32_t gpu);
+  void lose_place(std::size_t index);
+  void send_away(core::NodeId node);
+  Result<void> bring_back(const std::string& node);
   Result<void> change_gpu(core::NodeSpec& spec, std::int32_t gpu, core::GpuHealth health);
   void delete_pod(std::size_t index);
   void take_off(std::size_t index);
@@ -93,7 +112,9 @@ class ScenarioRun {
   bool try_start(std::size_t index);
   core::Decision decide(std::size_t index);
   void start(std::size_t index, const core::Decision& decision);
+  void push_end(std::size_t index);
   bool preempt_for(std::size_t index);
+  std::string broken_rule() const;
   void check_state();
   void finish();
   void summarise_waits();
@@ -113,8 +134,9 @@ class ScenarioRun {
   UsageMeter meter_;
   std::map<std::string, core::NodeSpec> specs_;  // by name, with what happened to them
   std::map<std::string, std::size_t> pod_by_name_;
-  std::vector<Live> live_;                // by pod index
-  std::vector<std::size_t> index_of_id_;  // by PodId
+  std::vector<Live> live_;                         // by pod index
+  std::vector<std::size_t> index_of_id_;           // by PodId
+  std::map<std::string, std::vector<Away>> away_;  // by node that is down
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::set<WaitKey> waiting_;
   std::set<WaitKey> todo_;  // to be tried at this instant
@@ -123,11 +145,12 @@ class ScenarioRun {
   std::set<std::uint64_t> hopeless_;  // classes for which no preemption was found in this pass
   std::map<std::int32_t, std::int64_t> running_by_priority_;
   std::int64_t now_ns_ = 0;
+  bool checks_state_ = false;
   Digest digest_;
   ScenarioResult result_;
 };
 
-Result<void> ScenarioRun::prepare(const core::WorkloadMix& mix) {
+Result<void> ScenarioRun::add_nodes() {
   for (std::size_t i = 0; i < scenario_.nodes.size(); ++i) {
     core::NodeSpec spec = scenario_.nodes[i];
     spec.order = static_cast<std::int32_t>(i);  // equal scores fall to the first in the file
@@ -135,21 +158,42 @@ Result<void> ScenarioRun::prepare(const core::WorkloadMix& mix) {
     const std::string name = spec.name;
     specs_.emplace(name, std::move(spec));
   }
-  std::int64_t first_ns = kForever;
-  std::int64_t last_ns = 0;
+  return {};
+}
+
+Result<void> ScenarioRun::add_pods() {
   for (std::size_t i = 0; i < scenario_.pods.size(); ++i) {
     const ScenarioPod& pod = scenario_.pods[i];
+    const core::PodSpec& spec = pod.spec;
     Live live;
-    live.shape = cluster_.intern_shape(pod.spec.shape);
-    live.identity = cluster_.intern_identity({pod.spec.ns, pod.spec.labels, "", ""});
+    live.shape = cluster_.intern_shape(spec.shape);
+    live.identity =
+        cluster_.intern_identity({spec.ns, spec.labels, spec.owner_kind, spec.owner_name});
     live_.push_back(live);
     PodRecord record;
-    record.name = pod.spec.ns + "/" + pod.spec.name;
-    record.priority = pod.spec.shape.priority;
+    record.name = spec.ns + "/" + spec.name;
+    record.priority = spec.shape.priority;
     record.arrival_ns = pod.arrival_ns;
+    record.was_running = !spec.bound_node.empty();
     pod_by_name_.emplace(record.name, i);
     result_.pods.push_back(std::move(record));
-    events_.push({pod.arrival_ns, Kind::Arrival, i, 0});
+    if (!spec.bound_node.empty()) {
+      ++result_.running_at_start;
+      JOGAK_TRY_VOID(add_running(i, spec));
+    } else {
+      events_.push({pod.arrival_ns, Kind::Arrival, i, 0});
+    }
+  }
+  return {};
+}
+
+Result<void> ScenarioRun::prepare(const core::WorkloadMix& mix) {
+  JOGAK_TRY_VOID(add_nodes());
+  cluster_.mutable_objects() = scenario_.objects;
+  JOGAK_TRY_VOID(add_pods());
+  std::int64_t first_ns = kForever;
+  std::int64_t last_ns = 0;
+  for (const ScenarioPod& pod : scenario_.pods) {
     first_ns = std::min(first_ns, pod.arrival_ns);
     last_ns = std::max(last_ns, pod.arrival_ns);
   }
@@ -162,6 +206,10 @@ Result<void> ScenarioRun::prepare(const core::WorkloadMix& mix) {
   meter_.prepare(cluster_, mix);
   meter_.read(cluster_);
   result_.gpu_milli = meter_.capacity_milli();
+  if (scenario_.has_cluster) take_sample();
+  // A real cluster may have been brought to what no rule allows, a device with two owners say: that
+  // is no fault of a decision.
+  checks_state_ = options_.check && broken_rule().empty();
   return {};
 }
 
@@ -180,12 +228,51 @@ Result<ScenarioResult> ScenarioRun::run() {
     }
     try_waiting();
     meter_.read(cluster_);
-    if (options_.check) check_state();
-    result_.samples.push_back(
-        {now_ns_, meter_.allocated_milli(), static_cast<std::int64_t>(waiting_.size())});
+    if (checks_state_) check_state();
+    take_sample();
   }
   finish();
   return std::move(result_);
+}
+
+// One an instant: the last.
+void ScenarioRun::take_sample() {
+  auto& samples = result_.samples;
+  if (!samples.empty() && samples.back().at_ns == now_ns_) samples.pop_back();
+  samples.push_back(
+      {now_ns_, meter_.allocated_milli(), static_cast<std::int64_t>(waiting_.size())});
+}
+
+void ScenarioRun::note_id(std::size_t index, core::PodId id) {
+  live_[index].id = id;
+  if (index_of_id_.size() <= id.value) index_of_id_.resize(id.value + 1);
+  index_of_id_[id.value] = index;
+}
+
+// On the node that the spec names, holding what it says.
+Result<void> ScenarioRun::add_running(std::size_t index, const core::PodSpec& spec) {
+  JOGAK_TRY(const core::PodId id, cluster_.upsert_pod(spec));
+  const core::Pod& placed = cluster_.pod(id);
+  PodRecord& pod = result_.pods[index];
+  if (placed.state != core::PodState::Placed) {
+    return invalid("pod {} runs on {}, which is not there", pod.name, spec.bound_node);
+  }
+  note_id(index, id);
+  ++running_by_priority_[pod.priority];
+  pod.fate = PodFate::Running;
+  pod.end_ns = -1;
+  pod.node = spec.bound_node;
+  pod.devices = devices_text(placed.holds);
+  digest_.add("runs").add(now_ns_).add(pod.name).add(pod.node).add(pod.devices);
+  push_end(index);
+  return {};
+}
+
+// The pod has just started.
+void ScenarioRun::push_end(std::size_t index) {
+  const std::int64_t run_ns = scenario_.pods[index].run_ns;
+  const std::int32_t starts = ++live_[index].starts;
+  if (run_ns != kForever) events_.push({now_ns_ + run_ns, Kind::End, index, starts});
 }
 
 void ScenarioRun::step(const Event& event) {
@@ -206,11 +293,13 @@ void ScenarioRun::requeue(std::size_t index) {
 
 void ScenarioRun::arrive(std::size_t index) {
   const PodRecord& record = result_.pods[index];
-  Live& live = live_[index];
-  live.id =
-      cluster_.add_pending(scenario_.pods[index].spec.name, record.name, live.shape, live.identity);
-  if (index_of_id_.size() <= live.id.value) index_of_id_.resize(live.id.value + 1);
-  index_of_id_[live.id.value] = index;
+  const Live& live = live_[index];
+  const core::PodSpec& spec = scenario_.pods[index].spec;
+  const std::string& uid = spec.uid.empty() ? record.name : spec.uid;
+  const core::PodId id = cluster_.add_pending(spec.name, uid, live.shape, live.identity);
+  note_id(index, id);
+  // A promise of room from before.
+  if (!spec.nominated_node.empty()) cluster_.nominate(id, node_id(spec.nominated_node));
   requeue(index);
 }
 
@@ -232,6 +321,9 @@ void ScenarioRun::end(std::size_t index) {
 
 void ScenarioRun::delete_pod(std::size_t index) {
   PodRecord& pod = result_.pods[index];
+  for (auto& [node, pods] : away_) {
+    std::erase_if(pods, [index](const Away& away) { return away.index == index; });
+  }
   if (pod.fate == PodFate::Done || pod.fate == PodFate::Deleted) return;
   if (pod.fate == PodFate::Running) take_off(index);
   if (pod.fate == PodFate::Waiting) {
@@ -255,12 +347,51 @@ void ScenarioRun::lose_pods(core::NodeId node, std::int32_t gpu) {
   }
   std::ranges::sort(lost);
   for (const std::size_t index : lost) {
-    take_off(index);
     ++result_.pods[index].losses;
     ++result_.lost;
     digest_.add("lost").add(now_ns_).add(index);
-    requeue(index);
+    lose_place(index);
   }
+}
+
+// It waits again as one that was just made: when it had started is forgotten.
+void ScenarioRun::lose_place(std::size_t index) {
+  Live& live = live_[index];
+  change_budgets(cluster_, cluster_.identity(live.identity), -1);
+  live.is_displaced = true;
+  take_off(index);
+  const core::Pod pod = cluster_.pod(live.id);
+  cluster_.remove_pod(live.id);
+  note_id(index, cluster_.add_pending(pod.name, pod.uid, live.shape, live.identity));
+  requeue(index);
+}
+
+// Those that belong to the node end with it.
+void ScenarioRun::send_away(core::NodeId node) {
+  std::vector<core::PodId> pods = cluster_.node(node).pods;
+  std::ranges::sort(pods);
+  const std::string name(cluster_.text(cluster_.node(node).name));
+  for (const core::PodId id : pods) {
+    if (!belongs_to_node(cluster_.identity_of(id))) continue;
+    const std::size_t index = index_of_id_[id.value];
+    core::PodSpec spec = spec_of(cluster_, id);
+    digest_.add("ended").add(now_ns_).add(index);
+    end(index);
+    result_.pods[index].fate = PodFate::Deleted;
+    away_[name].push_back({index, std::move(spec)});
+  }
+}
+
+Result<void> ScenarioRun::bring_back(const std::string& node) {
+  const auto found = away_.find(node);
+  if (found == away_.end()) return {};
+  const std::vector<Away> pods = std::move(found->second);
+  away_.erase(found);
+  for (const Away& away : pods) {
+    JOGAK_TRY_VOID(add_running(away.index, away.spec));
+    result_.pods[away.index].start_ns = now_ns_;
+  }
+  return {};
 }
 
 Result<void> ScenarioRun::change_gpu(core::NodeSpec& spec, std::int32_t gpu,
@@ -283,6 +414,7 @@ Result<void> ScenarioRun::happen(const ScenarioEvent& event) {
   switch (event.action) {
     case ScenarioAction::NodeDown:
       if (!node.valid()) return {};
+      send_away(node);
       lose_pods(node, -1);
       cluster_.remove_node(node);
       return {};
@@ -315,7 +447,7 @@ Result<void> ScenarioRun::happen(const ScenarioEvent& event) {
   if (node.valid() || event.action == ScenarioAction::NodeUp) {
     JOGAK_TRY_VOID(cluster_.upsert_node(spec));
   }
-  return {};
+  return event.action == ScenarioAction::NodeUp ? bring_back(spec.name) : Result<void>();
 }
 
 void ScenarioRun::try_waiting() {
@@ -370,13 +502,15 @@ bool ScenarioRun::preempt_for(std::size_t index) {
   if (!evaluation.preemption || evaluation.preemption->best.empty()) return false;
   const core::PreemptionCandidate& choice =
       evaluation.preemption->candidates[evaluation.preemption->best.front()];
+  for (const core::PodId other : evaluation.preemption->loses_nomination.front()) {
+    cluster_.nominate(other, core::kNoNode);
+  }
   for (const core::PodId victim : choice.victims) {
     const std::size_t pod = index_of_id_[victim.value];
-    take_off(pod);
     ++result_.pods[pod].evictions;
     ++result_.preempted;
     digest_.add("preempted").add(now_ns_).add(pod);
-    requeue(pod);
+    lose_place(pod);
   }
   return !choice.victims.empty();
 }
@@ -400,14 +534,19 @@ void ScenarioRun::start(std::size_t index, const core::Decision& decision) {
   pod.node = std::string(cluster_.text(cluster_.node(decision.node).name));
   pod.devices = devices_text(decision.holds);
   digest_.add("start").add(now_ns_).add(pod.name).add(pod.node).add(pod.devices);
-  const std::int64_t run_ns = scenario_.pods[index].run_ns;
-  const std::int32_t starts = ++live_[index].starts;
-  if (run_ns != kForever) events_.push({now_ns_ + run_ns, Kind::End, index, starts});
+  if (std::exchange(live_[index].is_displaced, false)) {
+    change_budgets(cluster_, cluster_.identity(live_[index].identity), +1);
+  }
+  push_end(index);
+}
+
+std::string ScenarioRun::broken_rule() const {
+  std::string broken = core::validate_cluster(cluster_);
+  return broken.empty() ? cluster_.recount() : broken;
 }
 
 void ScenarioRun::check_state() {
-  std::string broken = core::validate_cluster(cluster_);
-  if (broken.empty()) broken = cluster_.recount();
+  const std::string broken = broken_rule();
   JOGAK_CHECK(broken.empty(), "at {} ns: {}", now_ns_, broken);
 }
 
@@ -434,7 +573,7 @@ void ScenarioRun::summarise_waits() {
   Waits all;
   std::map<std::int32_t, Waits, std::greater<>> by_priority;
   for (const PodRecord& pod : result_.pods) {
-    if (pod.fate == PodFate::NotArrived) continue;
+    if (pod.fate == PodFate::NotArrived || pod.was_running) continue;
     Waits& waits = by_priority[pod.priority];
     if (pod.first_start_ns < 0) {
       ++waits.never;
@@ -470,7 +609,8 @@ Result<ScenarioResult> run_scenario(const Scenario& scenario, const ScenarioRunO
   const std::string& name = options.policy.empty() ? scenario.policy : options.policy;
   JOGAK_TRY(const auto policy, core::make_policy(name, static_cast<std::uint64_t>(scenario.seed)));
   ScenarioRun run(scenario, options, *policy);
-  JOGAK_TRY_VOID(run.prepare(scenario.mix.empty() ? mix_of_pods(scenario) : scenario.mix));
+  const bool has_mix = !scenario.mix.empty() || scenario.has_cluster;
+  JOGAK_TRY_VOID(run.prepare(has_mix ? scenario.mix : mix_of_pods(scenario)));
   auto result = run.run();
   if (result) result->policy = name;
   return result;

@@ -19,8 +19,9 @@ struct PodRecord {
   std::string name;  // "namespace/name"
   std::int32_t priority = 0;
   PodFate fate = PodFate::NotArrived;
+  bool was_running = false;  // from before the start: nobody knows how long it had waited
   std::int64_t arrival_ns = 0;
-  std::int64_t first_start_ns = -1;  // -1: never
+  std::int64_t first_start_ns = -1;  // -1: never, or not since time 0
   std::int64_t start_ns = -1;        // of the last start
   std::int64_t end_ns = -1;
   std::int32_t evictions = 0;  // by preemption
@@ -51,6 +52,7 @@ struct ScenarioSample {
 struct ScenarioResult {
   std::string policy;
   std::int64_t gpu_milli = 0;  // capacity at the start
+  std::int64_t running_at_start = 0;
   std::vector<PodRecord> pods;
   std::vector<ScenarioSample> samples;  // one per instant at which something happened
   std::int64_t end_ns = 0;

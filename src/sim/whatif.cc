@@ -15,11 +15,11 @@
 
 #include "base/edit_distance.h"
 #include "core/engine/scheduler.h"
-#include "core/filter/selector.h"
 #include "core/plan/evaluation.h"
 #include "core/plan/validate.h"
 #include "core/policy/gpu_view.h"
 #include "core/policy/policy.h"
+#include "sim/budgets.h"
 #include "sim/node_copy.h"
 
 namespace jogak::sim {
@@ -35,11 +35,6 @@ constexpr std::uint64_t kSeed = 1;  // what the live driver draws from
 constexpr std::int64_t kCopiesMax = 20'000;
 // A pod preempts at most so often; beyond that somebody keeps taking what it made free.
 constexpr int kPreemptionsMax = 8;
-
-// Such pods belong to their node: they end with it and come with it.
-bool belongs_to_node(const core::Identity& identity) {
-  return identity.owner_kind == "DaemonSet" || identity.owner_kind == "Node";
-}
 
 std::string node_name(const Cluster& cluster, NodeId node) {
   return std::string(cluster.text(cluster.node(node).name));
@@ -120,7 +115,6 @@ class Model {
   void place(std::size_t index, const core::Decision& decision);
   void refuse(std::size_t index, std::uint64_t class_key, bool may_preempt);
   void preempt(std::size_t index, const core::PreemptionResult& found);
-  void spend_budgets(const core::Identity& identity);
 
   Cluster& cluster_;
   const WhatifChanges& changes_;
@@ -182,17 +176,11 @@ Result<void> Model::add_copies(const WhatifChanges::Copies& copies) {
       cluster_.mutable_objects().csi_nodes.insert_or_assign(name, std::move(spec));
     }
     for (const PodId daemon : daemons) {
-      const core::Pod& pod = cluster_.pod(daemon);
-      const core::Identity& identity = cluster_.identity_of(daemon);
-      core::PodSpec spec;
-      spec.ns = identity.ns;
-      spec.name = fmt::format("{}-{}", pod.name, name);
-      spec.labels = identity.labels;
-      spec.owner_kind = identity.owner_kind;
-      spec.owner_name = identity.owner_name;
-      spec.shape = cluster_.shape_of(daemon).spec;
+      core::PodSpec spec = spec_of(cluster_, daemon);
+      spec.name = fmt::format("{}-{}", spec.name, name);
+      spec.uid.clear();
       spec.bound_node = name;
-      if (pod.holds_known) spec.holds = pod.holds;
+      spec.start_time = core::kNoTime;
       JOGAK_TRY_VOID(cluster_.upsert_pod(spec));
     }
   }
@@ -382,7 +370,7 @@ void Model::preempt(std::size_t index, const core::PreemptionResult& found) {
   for (const PodId victim : candidate.victims) {
     if (cluster_.pod(victim).terminating) continue;  // somebody else's already
     cluster_.set_terminating(victim);
-    spend_budgets(cluster_.identity_of(victim));
+    change_budgets(cluster_, cluster_.identity_of(victim), -1);
     leaving_.emplace_back(victim, preemptor);
     if (!entries_.contains(victim)) {
       report_.pods[index].victims.push_back(cluster_.pod_full_name(victim));
@@ -393,17 +381,6 @@ void Model::preempt(std::size_t index, const core::PreemptionResult& found) {
   }
   cluster_.nominate(id, candidate.node);
   again_.push_back(index);  // with room promised to it, for the next round
-}
-
-// What the disruption controller does when the pod goes.
-void Model::spend_budgets(const core::Identity& identity) {
-  if (cluster_.objects().pdbs.empty() || identity.labels.empty()) return;
-  for (auto& [key, pdb] : cluster_.mutable_objects().pdbs) {
-    const bool covers = pdb.ns == identity.ns && pdb.selector &&
-                        !pdb.selector->requirements.empty() &&
-                        core::matches(*pdb.selector, identity.labels);
-    if (covers && pdb.disruptions_allowed > 0) --pdb.disruptions_allowed;
-  }
 }
 
 Result<WhatifReport> Model::run() {
