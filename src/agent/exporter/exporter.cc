@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/exporter/exporter.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include "base/check.h"
+
+namespace jogak::agent {
+
+namespace {
+
+std::string gzipped(std::string_view text) {
+  z_stream stream = {};
+  constexpr int kGzipWindow = 15 + 16;  // zlib's way to ask for gzip's header
+  JOGAK_CHECK(deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, kGzipWindow, 8, Z_DEFAULT_STRATEGY) ==
+              Z_OK);
+  std::string out;
+  out.resize(deflateBound(&stream, static_cast<uLong>(text.size())));
+  // zlib does not write there, whatever its type says.
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  JOGAK_CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// ";q=0", ";q=0.0": not wanted at all.
+bool is_refused(std::string_view parameters) {
+  const std::size_t at = parameters.find("q=");
+  if (at == std::string_view::npos) return false;
+  const std::string_view value = trimmed(parameters.substr(at + 2));
+  return !value.empty() && value.find_first_not_of("0.") == std::string_view::npos;
+}
+
+}  // namespace
+
+bool accepts_gzip(std::string_view accept_encoding) {
+  while (!accept_encoding.empty()) {
+    const std::size_t end = std::min(accept_encoding.find(','), accept_encoding.size());
+    const std::string_view item = accept_encoding.substr(0, end);
+    const std::size_t mark = std::min(item.find(';'), item.size());
+    const std::string_view name = trimmed(item.substr(0, mark));
+    if ((name == "gzip" || name == "*") && !is_refused(item.substr(mark))) return true;
+    accept_encoding.remove_prefix(std::min(end + 1, accept_encoding.size()));
+  }
+  return false;
+}
+
+Exporter::Exporter(ExporterOptions options, const Registry* more, std::function<TimeUs()> now)
+    : options_(std::move(options)), more_(more), now_(std::move(now)), renderer_(options_.render) {
+  pages_[0].plain = std::make_shared<const std::string>();
+  pages_[1].plain = std::make_shared<const std::string>("# EOF\n");
+}
+
+Exporter::~Exporter() = default;
+
+void Exporter::publish(const NodeSnapshot& node) {
+  for (const ExpositionFormat format : {ExpositionFormat::Text, ExpositionFormat::OpenMetrics}) {
+    std::string text = renderer_.render(node, format);
+    if (more_ != nullptr) {
+      text += more_->expose(format);  // brings the end of OpenMetrics
+    } else if (format == ExpositionFormat::OpenMetrics) {
+      text += "# EOF\n";
+    }
+    page_of(format) = {.plain = std::make_shared<const std::string>(std::move(text)),
+                       .gzipped = nullptr};
+  }
+  published_at_ = node.time;
+  node_problem_ = node.health->driver_problem;
+  if (node_problem_.empty() && !node.has_facts) node_problem_ = "the gpus are not listed yet";
+}
+
+std::shared_ptr<const std::string> Exporter::page(ExpositionFormat format) const {
+  return pages_[static_cast<std::size_t>(format)].plain;
+}
+
+std::shared_ptr<const std::string> Exporter::gzipped_page(ExpositionFormat format) {
+  Page& page = page_of(format);
+  if (page.gzipped == nullptr) {
+    page.gzipped = std::make_shared<const std::string>(gzipped(*page.plain));
+  }
+  return page.gzipped;
+}
+
+std::string Exporter::health_problem() const {
+  if (!node_problem_.empty()) return node_problem_;
+  const TimeUs age = now_() - published_at_;
+  if (age <= options_.stale_after) return {};
+  return fmt::format("the last sample is {} s old", age / kSecondInUs);
+}
+
+void Exporter::answer_metrics(const net::HttpRequest& request, net::ResponseWriter& writer) {
+  const ExpositionFormat format = exposition_format(net::header(request.headers, "accept"));
+  net::Headers headers = {{"Content-Type", std::string(content_type(format))},
+                          {"Cache-Control", "no-store"},
+                          {"Vary", "Accept, Accept-Encoding"},
+                          {"X-Content-Type-Options", "nosniff"}};
+  if (accepts_gzip(net::header(request.headers, "accept-encoding"))) {
+    headers.emplace_back("Content-Encoding", "gzip");
+    writer.respond(200, std::move(headers), *gzipped_page(format));
+  } else {
+    writer.respond(200, std::move(headers), *page(format));
+  }
+}
+
+void Exporter::answer(const net::HttpRequest& request, net::ResponseWriter& writer) {
+  const std::string_view target = request.target;
+  const std::string_view path = target.substr(0, target.find('?'));
+  net::Headers headers = {{"Content-Type", "text/plain; charset=utf-8"},
+                          {"X-Content-Type-Options", "nosniff"}};
+  if (request.method != "GET" && request.method != "HEAD") {
+    headers.emplace_back("Allow", "GET, HEAD");
+    writer.respond(405, std::move(headers), "only GET and HEAD\n");
+  } else if (path == "/metrics") {
+    answer_metrics(request, writer);
+  } else if (path == "/health" || path == "/healthz") {
+    const std::string problem = health_problem();
+    writer.respond(problem.empty() ? 200 : 503, std::move(headers),
+                   problem.empty() ? "OK\n" : problem + "\n");
+  } else if (path == "/") {
+    writer.respond(200, std::move(headers),
+                   options_.program +
+                       "\n\n/metrics  series of the GPUs for Prometheus\n"
+                       "/health   whether they are being measured\n");
+  } else {
+    writer.respond(404, std::move(headers), "no such page; / lists them\n");
+  }
+}
+
+net::HttpHandler Exporter::handler() {
+  return [this](const net::HttpRequest& request,
+                const std::shared_ptr<net::ResponseWriter>& writer) { answer(request, *writer); };
+}
+
+}  // namespace jogak::agent

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fields of DCGM that NVML can give, by the names that dcgm-exporter's counters file uses, in
+// both generations: the classic names that dashboards query (percent, MiB, MHz, mJ) and the names
+// in base units that DCGM 4.7 brought (ratio, bytes, hertz, joules). A name carries its unit, so
+// the same reading appears once per name. Ids are DCGM's.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "agent/model/node_model.h"
+#include "nvml/gpu_source.h"
+
+namespace jogak::agent {
+
+// What a value is read from.
+struct FieldSource {
+  const NodeSnapshot& node;
+  const GpuView& gpu;
+  const nvml::GpuFacts& facts;
+  const nvml::GpuSample& sample;
+  const nvml::MigInstanceSample* mig = nullptr;  // null: the GPU as a whole
+};
+
+struct FieldValue {
+  bool is_integer = true;
+  std::int64_t integer = 0;
+  double real = 0;
+};
+
+enum class FieldScope : std::uint8_t {
+  Gpu,       // only of a whole GPU
+  Instance,  // of a GPU, and of each instance by itself
+};
+
+enum class FieldKind : std::uint8_t {
+  Number,
+  Label,  // text that does not change, usable as a label only
+  // Several series with labels of their own, made from the model.
+  XidLast,           // err_code, err_msg
+  XidCount,          // xid, window_size_in_ms
+  XidTotal,          // xid
+  ClockEventsCount,  // clock_event, window_size_in_ms
+  ClockEventsTotal,  // clock_event
+  HealthStatus,      // health_watch, health_error_code
+};
+
+struct Field {
+  int id = 0;
+  std::string_view name;
+  FieldKind kind = FieldKind::Number;
+  FieldScope scope = FieldScope::Gpu;
+  std::optional<FieldValue> (*number)(const FieldSource& source) = nullptr;
+  std::optional<std::string> (*text)(const nvml::NodeFacts& node,
+                                     const nvml::GpuFacts& gpu) = nullptr;
+  // Of whom processes have a share, for GPUs that several pods use at once.
+  enum class Share : std::uint8_t { None, Sm, Memory, MemoryCopy, Encoder, Decoder };
+  Share share = Share::None;
+  // From the share (percent, or bytes of memory) to this field's unit.
+  FieldValue (*from_share)(std::int64_t value) = nullptr;
+};
+
+// Sorted by name.
+std::span<const Field> fields();
+// Null: no such field here.
+const Field* find_field(std::string_view name);
+// A DCGM field that exists and cannot come from NVML (switches, CPUs, single links, vGPU): a
+// counters file may name it, and it has no series.
+bool is_known_elsewhere(std::string_view name);
+
+// Name of a bit of the clock event reasons, as dcgm-exporter has it: "gpu_idle".
+std::string_view clock_event_text(std::uint64_t bit);
+
+}  // namespace jogak::agent

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Entities (what has series) are found when the structure changes; each keeps its labels as text.
+#include "agent/exporter/render.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "agent/exporter/pod_use.h"
+#include "agent/exporter/text.h"
+#include "agent/health/xid.h"
+#include "base/parse_number.h"
+
+namespace jogak::agent {
+
+namespace {
+
+FieldValue whole(std::int64_t value) { return {.is_integer = true, .integer = value}; }
+FieldValue seconds_of(TimeUs time) {
+  return {.is_integer = false, .real = static_cast<double>(time) / kSecondInUs};
+}
+
+std::string with_dashes(std::string text) {
+  std::ranges::replace(text, ' ', '-');
+  return text;
+}
+
+// A family that is written only if it has a sample.
+class FamilyText {
+ public:
+  FamilyText(std::string& out, std::string_view name, bool is_counter, std::string_view help,
+             ExpositionFormat format)
+      : out_(out), start_(out.size()) {
+    append_head(out, name, is_counter, help, format);
+    body_ = out.size();
+  }
+  ~FamilyText() {
+    if (out_.size() == body_) out_.resize(start_);
+  }
+  FamilyText(const FamilyText&) = delete;
+  FamilyText& operator=(const FamilyText&) = delete;
+
+ private:
+  std::string& out_;
+  std::size_t start_;
+  std::size_t body_ = 0;
+};
+
+}  // namespace
+
+// Something that has series of its own.
+struct Renderer::Entity {
+  std::size_t gpu = 0;  // in NodeSnapshot::gpus
+  int gi_id = -1;       // -1: the GPU as a whole
+  std::size_t mig_row = 0;
+  bool tells_board = true;     // fields of FieldScope::Gpu
+  bool tells_instance = true;  // fields of FieldScope::Instance
+  std::string labels = {};
+  // Of a shared device: its holders, each container once, and their labels.
+  std::vector<Holder> sharers = {};
+  std::vector<std::string> sharer_labels = {};
+  std::optional<DeviceUse> use = {};  // of this snapshot
+};
+
+Result<DeviceChoice> parse_device_choice(std::string_view text) {
+  DeviceChoice choice;
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  const std::string_view kind = text.substr(0, colon);
+  if (kind == "f" && colon == text.size()) return choice;
+  if (kind == "g") {
+    choice.kind = DeviceChoice::Kind::Gpus;
+  } else if (kind == "i") {
+    choice.kind = DeviceChoice::Kind::Instances;
+  } else {
+    return invalid("devices \"{}\": use f, g, i, or a list like g:0,2", text.substr(0, 40));
+  }
+  if (colon == text.size()) return choice;
+  std::string_view rest = text.substr(colon + 1);
+  while (true) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    const auto id = parse_int(rest.substr(0, end), 0, 4095);
+    if (!id) return invalid("devices \"{}\": {}", text.substr(0, 40), id.error().what);
+    choice.ids.push_back(static_cast<int>(*id));
+    if (end == rest.size()) return choice;
+    rest.remove_prefix(end + 1);
+  }
+}
+
+Renderer::Renderer(RenderOptions options) : options_(std::move(options)) {}
+Renderer::~Renderer() = default;
+
+// ---- entities and their labels ---------------------------------------------------------------
+
+std::string Renderer::device_labels(const NodeSnapshot& node, const nvml::GpuFacts& gpu,
+                                    const nvml::MigInstanceFacts* mig) const {
+  std::string labels;
+  append_label(labels, "gpu", fmt::to_string(gpu.index));
+  append_label(labels, options_.old_names ? "uuid" : "UUID", gpu.uuid);
+  append_label(labels, "pci_bus_id", gpu.pci_bus_id);
+  append_label(labels, "device", fmt::format("nvidia{}", gpu.index));
+  append_label(labels, "modelName", options_.blanks_to_dashes ? with_dashes(gpu.name) : gpu.name);
+  if (mig != nullptr) {
+    append_label(labels, "GPU_I_PROFILE", mig->gi_profile);
+    append_label(labels, "GPU_I_ID", fmt::to_string(mig->gi_id));
+  }
+  if (!options_.hostname.empty()) {
+    append_label(labels, options_.naming == Naming::Classic ? "Hostname" : "hostname",
+                 options_.hostname);
+  }
+  for (const CounterSpec& spec : options_.counters.specs) {
+    if (spec.type != CounterType::Label || spec.field == nullptr) continue;
+    if (spec.field->text == nullptr) continue;
+    const auto text = spec.field->text(*node.facts, gpu);
+    if (text && !text->empty()) append_label(labels, spec.name, *text);
+  }
+  return labels;
+}
+
+std::string Renderer::holder_labels(const DeviceHolder& holder) const {
+  std::string labels;
+  const bool is_old = options_.old_names;
+  if (options_.virtual_gpus && holder.replica >= 0) {
+    append_label(labels, "vgpu", fmt::to_string(holder.replica));
+  }
+  append_label(labels, is_old ? "container_name" : "container", holder.holder.container);
+  append_label(labels, is_old ? "pod_namespace" : "namespace", holder.holder.pod_namespace);
+  append_label(labels, is_old ? "pod_name" : "pod", holder.holder.pod);
+  if (options_.pod_uid && !holder.holder.pod_uid.empty()) {
+    append_label(labels, "pod_uid", holder.holder.pod_uid);
+  }
+  return labels;
+}
+
+void Renderer::add_gpu(const NodeSnapshot& node, const GpuView& gpu, std::size_t at,
+                       int& instances_seen) {
+  const nvml::GpuFacts& facts = *gpu.facts;
+  using enum DeviceChoice::Kind;
+  const DeviceChoice& choice = options_.devices;
+  const auto is_chosen = [&](int id) {
+    return choice.ids.empty() || std::ranges::find(choice.ids, id) != choice.ids.end();
+  };
+  const auto add = [&](Entity entity, const nvml::MigInstanceFacts* mig,
+                       const DeviceHolders& holders) {
+    entity.gpu = at;
+    entity.labels = device_labels(node, facts, mig);
+    const bool is_shared = holders.size() > 1 || (!holders.empty() && holders[0].replica >= 0);
+    if (options_.pod_labels && !holders.empty() && !is_shared) {
+      entity.labels += ',';
+      entity.labels += holder_labels(holders[0]);
+    }
+    if (options_.pod_labels && is_shared) {
+      for (const DeviceHolder& holder : holders) {
+        const bool is_known =
+            std::ranges::find(entity.sharers, holder.holder) != entity.sharers.end();
+        if (is_known) continue;
+        entity.sharers.push_back(holder.holder);
+        entity.sharer_labels.push_back(holder_labels(holder));
+      }
+    }
+    entities_.push_back(std::move(entity));
+  };
+
+  std::vector<std::size_t> rows;  // the first of each GPU instance
+  if (facts.mig_enabled) {
+    for (std::size_t row = 0; row < facts.mig_instances.size(); ++row) {
+      const bool is_first =
+          row == 0 || facts.mig_instances[row].gi_id != facts.mig_instances[row - 1].gi_id;
+      if (is_first) rows.push_back(row);
+    }
+  }
+  const bool is_cut = !rows.empty();
+  const bool repeats = options_.mig_parent == MigParent::Repeat;
+  if (choice.kind == Gpus ? is_chosen(facts.index) : choice.kind == Flex && !(is_cut && repeats)) {
+    // Under Flex the memory of a GPU that is cut is told by its instances.
+    add({.tells_instance = !is_cut || choice.kind == Gpus}, nullptr,
+        node.holders->of_gpu(gpu.uuid));
+  }
+  for (const std::size_t row : rows) {
+    const nvml::MigInstanceFacts& mig = facts.mig_instances[row];
+    const int number = instances_seen++;
+    if (choice.kind == Gpus || (choice.kind == Instances && !is_chosen(number))) continue;
+    add({.gi_id = mig.gi_id, .mig_row = row, .tells_board = repeats}, &mig,
+        node.holders->of_instance(gpu.uuid, mig.gi_id));
+  }
+}
+
+void Renderer::index(const NodeSnapshot& node) {
+  entities_.clear();
+  int instances_seen = 0;
+  for (std::size_t i = 0; i < node.gpus.size(); ++i) {
+    if (node.gpus[i].facts != nullptr) add_gpu(node, node.gpus[i], i, instances_seen);
+  }
+}
+
+// ---- dcgm-exporter's series ------------------------------------------------------------------
+
+void Renderer::add_shares(std::string& out, const NodeSnapshot& /*node*/, const CounterSpec& spec,
+                          const Entity& entity) const {
+  for (std::size_t i = 0; i < entity.use->pods.size(); ++i) {
+    const auto share = entity.use->pods[i].of(spec.field->share);
+    if (!share) continue;
+    append_sample(out, spec.name, entity.labels, entity.sharer_labels[i],
+                  spec.field->from_share(*share));
+  }
+}
+
+void Renderer::add_special(std::string& out, const CounterSpec& spec, const NodeSnapshot& node,
+                           const Entity& entity) const {
+  const GpuView& gpu = node.gpus[entity.gpu];
+  const auto add_counts = [&](const EventWindow::Counts& counts, std::string_view label,
+                              TimeUs window, auto text_of) {
+    std::string window_label;
+    if (window > 0) {
+      append_label(window_label, "window_size_in_ms", fmt::to_string(window / kMsInUs));
+    }
+    for (const auto& [kind, count] : counts) {
+      std::string labels = window_label;
+      append_label(labels, label, text_of(kind));
+      append_sample(out, spec.name, entity.labels, labels, whole(count));
+    }
+    if (counts.empty()) append_sample(out, spec.name, entity.labels, window_label, whole(0));
+  };
+  const auto xid_text = [](std::uint64_t code) {
+    return code == EventWindow::kOther ? std::string("other") : fmt::to_string(code);
+  };
+  const auto event_text = [](std::uint64_t bit) { return std::string(clock_event_text(bit)); };
+  switch (spec.field->kind) {
+    case FieldKind::XidLast: {
+      std::string labels;
+      append_label(labels, "err_code", fmt::to_string(gpu.last_xid));
+      append_label(labels, "err_msg", gpu.last_xid == 0 ? "no error" : xid_info(gpu.last_xid).text);
+      append_sample(out, spec.name, entity.labels, labels,
+                    whole(static_cast<std::int64_t>(gpu.last_xid)));
+      return;
+    }
+    case FieldKind::XidCount:
+      return add_counts(gpu.xids->recent(), "xid", options_.xid_window, xid_text);
+    case FieldKind::XidTotal:
+      return add_counts(gpu.xids->totals(), "xid", 0, xid_text);
+    case FieldKind::ClockEventsCount:
+      return add_counts(gpu.clock_events->recent(), "clock_event", options_.clock_event_window,
+                        event_text);
+    case FieldKind::ClockEventsTotal:
+      return add_counts(gpu.clock_events->totals(), "clock_event", 0, event_text);
+    case FieldKind::HealthStatus: {
+      const GpuHealthView* const health = node.health->find(gpu.uuid);
+      if (health == nullptr) return;
+      std::vector<std::string> lines;
+      for (const HealthFact& fact : health->facts) {
+        std::string labels;
+        append_label(labels, "health_watch", health_kind_text(fact.kind));
+        append_label(labels, "health_error_code", fmt::to_string(fact.code));
+        // DCGM's numbers: 10 warns, 20 fails. One series per watch and code.
+        std::string line;
+        append_sample(line, spec.name, entity.labels, labels,
+                      whole(fact.severity == Severity::Critical ? 20 : 10));
+        const std::size_t key = line.rfind(' ');
+        const auto is_same = [&](const std::string& other) {
+          return other.compare(0, key, line, 0, key) == 0 && other[key] == ' ';
+        };
+        if (std::ranges::none_of(lines, is_same)) lines.push_back(std::move(line));
+      }
+      for (const std::string& line : lines) out += line;
+      return;
+    }
+    case FieldKind::Number:
+    case FieldKind::Label:
+      return;
+  }
+}
+
+void Renderer::add_counter(std::string& out, const NodeSnapshot& node, const CounterSpec& spec,
+                           ExpositionFormat format) const {
+  if (spec.field == nullptr || spec.type == CounterType::Label) return;
+  const Field& field = *spec.field;
+  const FamilyText family(out, spec.name, spec.type == CounterType::Counter, spec.help, format);
+  for (const Entity& entity : entities_) {
+    const bool is_told =
+        field.scope == FieldScope::Instance ? entity.tells_instance : entity.tells_board;
+    const GpuView& gpu = node.gpus[entity.gpu];
+    if (!is_told || gpu.sample == nullptr) continue;
+    if (field.kind != FieldKind::Number) {
+      add_special(out, spec, node, entity);
+      continue;
+    }
+    FieldSource source = {
+        .node = node, .gpu = gpu, .facts = *gpu.facts, .sample = *gpu.sample, .mig = nullptr};
+    if (entity.gi_id >= 0 && field.scope == FieldScope::Instance) {
+      const auto& migs = gpu.sample->mig;
+      const bool fits = entity.mig_row < migs.size() && migs[entity.mig_row].gi_id == entity.gi_id;
+      const auto at = fits ? migs.begin() + static_cast<std::ptrdiff_t>(entity.mig_row)
+                           : std::ranges::find(migs, entity.gi_id, &nvml::MigInstanceSample::gi_id);
+      if (at == migs.end()) continue;  // made after the sample
+      source.mig = &*at;
+    }
+    if (const auto value = field.number(source)) {
+      append_sample(out, spec.name, entity.labels, *value);
+    }
+    if (options_.virtual_gpus && field.from_share != nullptr && entity.use) {
+      add_shares(out, node, spec, entity);
+    }
+  }
+}
+
+// ---- ours ------------------------------------------------------------------------------------
+
+void Renderer::add_own(std::string& out, const NodeSnapshot& node, ExpositionFormat format) const {
+  const auto family = [&](std::string_view name, bool is_counter, std::string_view help,
+                          auto add_samples) {
+    const FamilyText text(out, name, is_counter, help, format);
+    for (const GpuView& gpu : node.gpus) {
+      const GpuHealthView* const health = node.health->find(gpu.uuid);
+      std::string labels;
+      if (gpu.facts != nullptr) append_label(labels, "gpu", fmt::to_string(gpu.facts->index));
+      append_label(labels, "UUID", gpu.uuid);
+      add_samples(name, gpu, health, labels);
+    }
+  };
+  family("jogak_gpu_up", false, "Whether the GPU answers: 0 also for one that is gone.",
+         [&](std::string_view name, const GpuView& gpu, const GpuHealthView*,
+             const std::string& labels) {
+           append_sample(out, name, labels, whole(gpu.sample != nullptr ? 1 : 0));
+         });
+  family("jogak_gpu_usable", false, "Whether new pods may get the GPU.",
+         [&](std::string_view name, const GpuView&, const GpuHealthView* health,
+             const std::string& labels) {
+           append_sample(out, name, labels, whole(health != nullptr && health->is_usable()));
+         });
+  family("jogak_gpu_health_fact", false, "What is known to be wrong with the GPU.",
+         [&](std::string_view name, const GpuView&, const GpuHealthView* health,
+             const std::string& labels) {
+           if (health == nullptr) return;
+           for (const HealthFact& fact : health->facts) {
+             std::string more;
+             append_label(more, "kind", health_kind_text(fact.kind));
+             append_label(more, "severity", severity_text(fact.severity));
+             append_label(more, "code", fmt::to_string(fact.code));
+             if (fact.gi_id >= 0) append_label(more, "GPU_I_ID", fmt::to_string(fact.gi_id));
+             append_sample(out, name, labels, more, whole(1));
+           }
+         });
+  family("jogak_gpu_xid_errors_total", true, "XIDs since the agent started.",
+         [&](std::string_view name, const GpuView& gpu, const GpuHealthView*,
+             const std::string& labels) {
+           for (const auto& [code, count] : gpu.xids->totals()) {
+             std::string more;
+             append_label(more, "xid",
+                          code == EventWindow::kOther ? "other" : fmt::to_string(code));
+             append_sample(out, name, labels, more, whole(count));
+           }
+         });
+  family("jogak_gpu_last_xid_timestamp_seconds", false, "When the last XID was seen.",
+         [&](std::string_view name, const GpuView& gpu, const GpuHealthView*,
+             const std::string& labels) {
+           if (gpu.last_xid != 0) append_sample(out, name, labels, seconds_of(gpu.last_xid_time));
+         });
+  family("jogak_gpu_sample_timestamp_seconds", false, "When the GPU was last measured.",
+         [&](std::string_view name, const GpuView& gpu, const GpuHealthView*,
+             const std::string& labels) {
+           if (gpu.last_sample != 0) append_sample(out, name, labels, seconds_of(gpu.last_sample));
+         });
+  const auto link = [&](std::string_view name, std::string_view help, auto member) {
+    family(name, true, help,
+           [&](std::string_view series, const GpuView& gpu, const GpuHealthView*,
+               const std::string& labels) {
+             if (gpu.sample == nullptr || !(gpu.sample->nvlink.*member)) return;
+             append_sample(out, series, labels, whole(*(gpu.sample->nvlink.*member)));
+           });
+  };
+  link("jogak_gpu_nvlink_transmit_bytes_total", "Data sent over all NVLinks.",
+       &nvml::NvlinkSample::tx_bytes);
+  link("jogak_gpu_nvlink_receive_bytes_total", "Data received over all NVLinks.",
+       &nvml::NvlinkSample::rx_bytes);
+  add_pod_series(out, node, format);
+}
+
+void Renderer::add_pod_series(std::string& out, const NodeSnapshot& node,
+                              ExpositionFormat format) const {
+  const auto each = [&](auto add) {
+    for (const Entity& entity : entities_) {
+      if (!entity.use) continue;
+      std::string labels;
+      append_label(labels, "gpu", fmt::to_string(node.gpus[entity.gpu].facts->index));
+      append_label(labels, "UUID", node.gpus[entity.gpu].uuid);
+      if (entity.gi_id >= 0) append_label(labels, "GPU_I_ID", fmt::to_string(entity.gi_id));
+      add(entity, labels);
+    }
+  };
+  {
+    constexpr std::string_view kName = "jogak_gpu_pod_memory_used_bytes";
+    const FamilyText family(out, kName, false, "Memory of a shared GPU that a pod uses.", format);
+    each([&](const Entity& entity, const std::string& labels) {
+      for (std::size_t i = 0; i < entity.use->pods.size(); ++i) {
+        const auto& bytes = entity.use->pods[i].memory_bytes;
+        if (bytes) append_sample(out, kName, labels, entity.sharer_labels[i], whole(*bytes));
+      }
+    });
+  }
+  {
+    constexpr std::string_view kName = "jogak_gpu_pod_sm_ratio";
+    const FamilyText family(out, kName, false,
+                            "Share of time in which kernels of a pod ran on a shared GPU.", format);
+    each([&](const Entity& entity, const std::string& labels) {
+      for (std::size_t i = 0; i < entity.use->pods.size(); ++i) {
+        const auto& percent = entity.use->pods[i].sm_percent;
+        if (!percent) continue;
+        append_sample(out, kName, labels, entity.sharer_labels[i],
+                      {.is_integer = false, .real = static_cast<double>(*percent) / 100});
+      }
+    });
+  }
+  constexpr std::string_view kName = "jogak_gpu_unattributed_memory_used_bytes";
+  const FamilyText family(out, kName, false,
+                          "Memory of a shared GPU used by processes of no known pod.", format);
+  each([&](const Entity& entity, const std::string& labels) {
+    append_sample(out, kName, labels, whole(entity.use->unattributed_memory_bytes));
+  });
+}
+
+std::string Renderer::render(const NodeSnapshot& node, ExpositionFormat format) {
+  if (structure_ != node.structure) {
+    index(node);
+    structure_ = node.structure;
+  }
+  for (Entity& entity : entities_) {
+    entity.use.reset();
+    const GpuView& gpu = node.gpus[entity.gpu];
+    if (entity.sharers.empty() || gpu.sample == nullptr) continue;
+    entity.use = device_use(*gpu.sample, entity.gi_id, *node.owners, entity.sharers);
+  }
+  std::string out;
+  out.reserve(size_hint_);
+  for (const CounterSpec& spec : options_.counters.specs) add_counter(out, node, spec, format);
+  if (options_.own_series) add_own(out, node, format);
+  size_hint_ = std::max(size_hint_, out.size() + out.size() / 8);
+  return out;
+}
+
+}  // namespace jogak::agent

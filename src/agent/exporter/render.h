@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A snapshot of the node as Prometheus reads it: dcgm-exporter's series by the counters file, and
+// ours under jogak_gpu_. One pass over the counters; labels are written once and kept until the
+// structure of the node changes, so that a second's work is mostly copying.
+//
+// What is told of whom:
+//   - a GPU without instances: its own series;
+//   - a GPU cut into instances: what is measured of an instance (memory, profiling) as series of
+//     the instance, and what belongs to the board (power, heat, clocks, errors) once, as a series
+//     of the GPU, so that sums count it once. MigParent::Repeat gives dcgm-exporter's view instead,
+//     where each instance repeats the values of its board;
+//   - a device with one holder carries its pod; one that several pods share carries none, and what
+//     each pod uses of it is in jogak_gpu_pod_* (with virtual_gpus also in the DCGM fields that
+//     NVML tells by process), never the value of the device copied to each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/exporter/counters.h"
+#include "agent/model/node_model.h"
+#include "base/metrics.h"
+#include "base/result.h"
+
+namespace jogak::agent {
+
+enum class MigParent : std::uint8_t { Once, Repeat };
+
+// Which devices are told, as dcgm-exporter's -d: "f" (whole GPUs, and instances where there are
+// some), "g" or "g:0,2" (GPUs only), "i" or "i:0,3" (instances only, numbered through the node).
+struct DeviceChoice {
+  enum class Kind : std::uint8_t { Flex, Gpus, Instances };
+  Kind kind = Kind::Flex;
+  std::vector<int> ids = {};  // empty: all
+  friend bool operator==(const DeviceChoice&, const DeviceChoice&) = default;
+};
+Result<DeviceChoice> parse_device_choice(std::string_view text);
+
+struct RenderOptions {
+  Counters counters = default_counters(Naming::Classic);
+  Naming naming = Naming::Classic;  // of the host's label: Hostname or hostname
+  std::string hostname = {};        // "" no such label
+  DeviceChoice devices = {};
+  MigParent mig_parent = MigParent::Once;
+  bool pod_labels = true;         // from the holders
+  bool pod_uid = false;           // as a label too, where it is known
+  bool old_names = false;         // uuid, pod_name, pod_namespace, container_name
+  bool blanks_to_dashes = false;  // in modelName
+  bool virtual_gpus = false;      // shared DCGM fields by pod too, and a label vgpu
+  bool own_series = true;         // jogak_gpu_*
+  TimeUs xid_window = 300 * kSecondInUs;
+  TimeUs clock_event_window = 300 * kSecondInUs;
+};
+
+class Renderer {
+ public:
+  explicit Renderer(RenderOptions options);
+  ~Renderer();
+  Renderer(const Renderer&) = delete;
+  Renderer& operator=(const Renderer&) = delete;
+
+  // All families, each once and whole; of OpenMetrics without the "# EOF" at the end. Equal
+  // snapshots give equal text.
+  std::string render(const NodeSnapshot& node, ExpositionFormat format);
+
+  const RenderOptions& options() const { return options_; }
+
+ private:
+  struct Entity;
+  void index(const NodeSnapshot& node);
+  void add_gpu(const NodeSnapshot& node, const GpuView& gpu, std::size_t at, int& instances_seen);
+  std::string device_labels(const NodeSnapshot& node, const nvml::GpuFacts& gpu,
+                            const nvml::MigInstanceFacts* mig) const;
+  std::string holder_labels(const DeviceHolder& holder) const;
+  void add_counter(std::string& out, const NodeSnapshot& node, const CounterSpec& spec,
+                   ExpositionFormat format) const;
+  void add_shares(std::string& out, const NodeSnapshot& node, const CounterSpec& spec,
+                  const Entity& entity) const;
+  void add_special(std::string& out, const CounterSpec& spec, const NodeSnapshot& node,
+                   const Entity& entity) const;
+  void add_own(std::string& out, const NodeSnapshot& node, ExpositionFormat format) const;
+  void add_pod_series(std::string& out, const NodeSnapshot& node, ExpositionFormat format) const;
+
+  RenderOptions options_;
+  std::vector<Entity> entities_;
+  std::optional<std::uint64_t> structure_;
+  std::size_t size_hint_ = 0;
+};
+
+}  // namespace jogak::agent
