@@ -36,9 +36,10 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 15> kPaths =
 }};
 
 constexpr std::size_t kNotesAtOnce = 4;
-// Beside bindings events may take this much of the server: 50 a second, 100 at once.
-constexpr TimeUs kNoteCostUs = kSecondInUs / 50;
-constexpr TimeUs kNoteBurstUs = 100 * kNoteCostUs;
+// Beside bindings events may take this much of the server: 20 a second, 20 at once. What waits
+// follows as soon as the bindings are done.
+constexpr TimeUs kNoteCostUs = kSecondInUs / 20;
+constexpr TimeUs kNoteBurstUs = 20 * kNoteCostUs;
 constexpr TimeUs kNoteLimit = 5 * kSecondInUs;
 constexpr int kNoteTriesMax = 3;
 constexpr TimeUs kNotePause = kSecondInUs;

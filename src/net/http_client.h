@@ -29,12 +29,12 @@ struct ClientRequest {
 // Called on the loop, never before send() returns: on_head once, on_body any number of times,
 // on_end last and exactly once. Any of them may be empty.
 struct ClientEvents {
-  std::function<void(int status, const Headers& headers)> on_head;
-  std::function<void(std::string_view bytes)> on_body;
+  std::function<void(int status, const Headers& headers)> on_head = {};
+  std::function<void(std::string_view bytes)> on_body = {};
   // No error: the whole answer arrived, whatever its status says. Unavailable: the request has
   // surely not been handled (no connection, no TLS, a name unknown). Timeout: it may have been; the
   // answer did not come, or not whole. Invalid: it can never work (a certificate refused).
-  std::function<void(Result<void> outcome)> on_end;
+  std::function<void(Result<void> outcome)> on_end = {};
 };
 
 class HttpClient {
