@@ -114,6 +114,21 @@ events: [{at: 30, pod: a, do: delete}, {at: 40, node: m, do: cordon}])");
   EXPECT_EQ(r.samples.front().at_ns, 0);
 }
 
+// Nodes as a device plugin alone describes them: `plain` has two GPUs, of which one is taken.
+TEST(ScenarioCluster, GpusThatAreOnlyCountedAreCountedForAddedPods) {
+  Cluster cluster;
+  add(cluster, NodeBuilder("cpus").cpu(8));
+  add(cluster, NodeBuilder("plain").cpu(8).resource("nvidia.com/gpu", 2));
+  add(cluster, PodBuilder("a").cpu(1).resource("nvidia.com/gpu", 1).on("plain"));
+  const ScenarioResult r = play(cluster, R"(
+nodes: [{name: more, cpu: 8, gpu: {count: 2, model: T4}}]
+pods: [{name: two, cpu: 1, gpu: 2}, {name: one, arrival: 1, cpu: 1, gpu: 1},
+       {name: late, arrival: 2, cpu: 1, gpu: 1}])");
+  EXPECT_EQ(pod_of(r, "two").node, "more");
+  EXPECT_EQ(pod_of(r, "one").node, "plain");
+  EXPECT_EQ(pod_of(r, "late").fate, PodFate::Waiting);
+}
+
 TEST(ScenarioCluster, NothingThatWaitsIsAnAnswerToo) {
   Cluster cluster;
   add(cluster, NodeBuilder("n").cpu(8));
