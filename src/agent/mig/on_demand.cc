@@ -163,7 +163,9 @@ class Cutter {
     std::vector<MigPresent> there;
     MigCounts counts = counts_;
     for (const MigPresent& instance : now_) {
-      if (instance.in_use) there.push_back(instance);
+      if (!instance.in_use) continue;
+      there.push_back(instance);
+      there.back().is_whole = true;  // also one in parts: it stays as it is
     }
     std::vector<MigPlace> fixed = fixed_;
     fixed.push_back(place);
