@@ -32,13 +32,13 @@ PluginSnapshotPtr make_snapshot(const nvml::NodeFacts& facts, const PluginConfig
                                 const HostFiles& host, const UnhealthyReasons& unhealthy);
 
 struct ContainerMount {
-  std::string host_path, container_path;
+  std::string host_path = {}, container_path = {};
   bool is_read_only = true;
   friend bool operator==(const ContainerMount&, const ContainerMount&) = default;
 };
 
 struct ContainerDevice {
-  std::string host_path, container_path;
+  std::string host_path = {}, container_path = {};
   std::string permissions = "rw";
   friend bool operator==(const ContainerDevice&, const ContainerDevice&) = default;
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes the values of the two annotations, in the form that the scheduler's parser takes.
 #include "agent/plugin/annotations.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Makes the specs from what is there, and puts files in place by rename.
 #include "agent/plugin/cdi.h"
 
 #include <algorithm>

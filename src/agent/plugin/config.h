@@ -32,7 +32,7 @@ enum class SharingKind : std::uint8_t { None, TimeSlicing, Mps };
 std::string_view sharing_text(SharingKind kind);  // "none", "time-slicing", "mps"
 
 struct SharedResource {
-  std::string name;  // whole: "nvidia.com/gpu"
+  std::string name = {};  // whole: "nvidia.com/gpu"
   int replicas = 1;
   friend bool operator==(const SharedResource&, const SharedResource&) = default;
 };
@@ -41,7 +41,7 @@ struct SharingConfig {
   SharingKind kind = SharingKind::None;
   bool rename_by_default = false;  // "<name>.shared"
   bool fails_above_one = false;    // failRequestsGreaterThanOne
-  std::vector<SharedResource> resources;
+  std::vector<SharedResource> resources = {};
 
   // 1 without sharing.
   int replicas_of(std::string_view resource) const;
@@ -128,11 +128,11 @@ std::string config_file_path(const PluginFlags& flags, const EnvLookup& env);
 inline constexpr std::string_view kConfigLabel = "nvidia.com/device-plugin.config";
 enum class ConfigFallback : std::uint8_t { Named, Single, Empty };
 struct ConfigChoice {
-  std::optional<std::string> label;  // value of the label, if the node has it
-  std::string default_config;        // "": none
+  std::optional<std::string> label = {};  // value of the label, if the node has it
+  std::string default_config = {};        // "": none
   std::vector<ConfigFallback> fallbacks = {ConfigFallback::Named, ConfigFallback::Single,
                                            ConfigFallback::Empty};
-  std::vector<std::string> files;  // names in the folder
+  std::vector<std::string> files = {};  // names in the folder
 };
 // The name of the file, "" for none (all defaults). NotFound: a file that was named is not there.
 Result<std::string> choose_config(const ConfigChoice& choice);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The state machine of each resource, and the waiting for leftovers of earlier pods.
 #include "agent/plugin/device_plugin.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Which of a GPU's processes are on a device.
 #include "agent/plugin/leftover.h"
 
 #include <algorithm>

@@ -17,9 +17,9 @@ namespace jogak::agent {
 
 struct Leftover {
   std::int64_t pid = 0;
-  std::string name;     // "" unknown
-  std::string device;   // UUID of the GPU or MIG device
-  bool is_pod = false;  // of some pod; else of the node itself: it will not go away for a pod
+  std::string name = {};    // "" unknown
+  std::string device = {};  // UUID of the GPU or MIG device
+  bool is_pod = false;      // of some pod; else of the node itself: it will not go away for a pod
   friend bool operator==(const Leftover&, const Leftover&) = default;
 };
 

@@ -21,8 +21,8 @@ namespace jogak::agent {
 std::int64_t link_score(const nvml::LinkFacts& link);
 
 struct PreferredQuestion {
-  std::vector<std::string> available;
-  std::vector<std::string> must_include;
+  std::vector<std::string> available = {};
+  std::vector<std::string> must_include = {};
   int size = 0;
 };
 
