@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The words that inspect, logs and events use for the enumerations of gpu_source.h.
 #include "nvml/gpu_source.h"
 
 namespace jogak::nvml {

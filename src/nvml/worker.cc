@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// See worker.h. All of a worker but thread_main lives on the loop's thread.
+#include "nvml/worker.h"
+
+#include <algorithm>
+
+namespace jogak::nvml {
+
+Worker::Worker(Loop& loop, std::unique_ptr<GpuSource> source, Options options)
+    : loop_(loop), options_(options), state_(std::make_shared<State>()) {
+  state_->source = std::move(source);
+  state_->worker = this;
+  state_->loop = &loop;
+  thread_ = std::thread([state = state_] { thread_main(state); });
+}
+
+Worker::~Worker() {
+  *is_alive_ = false;
+  loop_.cancel(timer_);
+  {
+    const std::scoped_lock lock(state_->mutex);
+    state_->is_stopping = true;
+    state_->worker = nullptr;
+    state_->jobs.clear();
+    state_->changed.notify_all();
+  }
+  if (is_hung_) {
+    thread_.detach();
+  } else {
+    thread_.join();
+  }
+}
+
+void Worker::add(Job job) {
+  if (is_hung_ || waiting_.size() >= options_.jobs_max) {
+    Error error{.code = is_hung_ ? Errc::Timeout : Errc::Unavailable,
+                .what = is_hung_ ? "an earlier call to NVML hangs" : "too many calls to NVML wait"};
+    loop_.post([alive = is_alive_, give_up = std::move(job.give_up), error = std::move(error)] {
+      if (*alive) give_up(error);
+    });
+    return;
+  }
+  job.number = next_number_++;
+  waiting_.emplace_back(job.number, job.give_up);
+  if (waiting_.size() == 1) watch(job.number);
+  const std::scoped_lock lock(state_->mutex);
+  state_->jobs.push_back(std::move(job));
+  state_->changed.notify_all();
+}
+
+// The oldest job is the one that runs.
+void Worker::watch(std::uint64_t number) {
+  loop_.cancel(timer_);
+  timer_ = loop_.after(options_.call_limit, [this, number] {
+    if (waiting_.empty() || waiting_.front().first != number) return;
+    is_hung_ = true;
+    // What waits behind it will not be run: its callers get to know now.
+    {
+      const std::scoped_lock lock(state_->mutex);
+      state_->jobs.clear();
+    }
+    auto given_up = std::exchange(waiting_, {});
+    for (auto& [waiting, give_up] : given_up) {
+      give_up({.code = Errc::Timeout, .what = "a call to NVML hangs"});
+    }
+  });
+}
+
+void Worker::finished(std::uint64_t number, const std::function<void()>& deliver) {
+  is_hung_ = false;
+  // An answer that came too late was given up before.
+  if (waiting_.empty() || waiting_.front().first != number) return;
+  waiting_.pop_front();
+  loop_.cancel(timer_);
+  timer_ = 0;
+  if (!waiting_.empty()) watch(waiting_.front().first);
+  deliver();
+}
+
+void Worker::thread_main(const std::shared_ptr<State>& state) {
+  std::unique_lock lock(state->mutex);
+  while (true) {
+    state->changed.wait(lock, [&] { return state->is_stopping || !state->jobs.empty(); });
+    if (state->is_stopping) return;
+    Job job = std::move(state->jobs.front());
+    state->jobs.pop_front();
+    lock.unlock();
+    std::function<void()> deliver = job.work(*state->source);
+    lock.lock();
+    // The loop outlives the worker, but not a thread that was left behind.
+    if (state->worker == nullptr) return;
+    Worker* const worker = state->worker;
+    state->loop->post(
+        [worker, alive = worker->is_alive_, number = job.number, deliver = std::move(deliver)] {
+          if (*alive) worker->finished(number, deliver);
+        });
+  }
+}
+
+}  // namespace jogak::nvml
