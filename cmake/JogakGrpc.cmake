@@ -10,11 +10,12 @@ find_program(JOGAK_PROTOC protoc REQUIRED)
 find_program(JOGAK_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 mark_as_advanced(JOGAK_PROTOC JOGAK_GRPC_CPP_PLUGIN)
 
-# By name: pkg-config lists a hundred libraries below gRPC, and each would be loaded at start.
+# By name (absl for a mutex in its headers): pkg-config lists a hundred libraries below gRPC, and each would be loaded at start.
 add_library(jogak_grpc INTERFACE)
 target_include_directories(jogak_grpc SYSTEM INTERFACE ${GRPCPP_INCLUDE_DIRS}
                            ${PROTOBUF_LITE_INCLUDE_DIRS})
-target_link_libraries(jogak_grpc INTERFACE grpc++ grpc gpr protobuf-lite Threads::Threads)
+target_link_libraries(jogak_grpc INTERFACE grpc++ grpc gpr absl_synchronization protobuf-lite
+                      Threads::Threads)
 
 file(GLOB protos CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/api/*.proto")
 set(api_dir "${PROJECT_BINARY_DIR}/api")
