@@ -29,6 +29,16 @@ void set_amount(core::ResourceList& list, std::string_view name, std::int64_t am
   }
 }
 
+// As in a real cluster whole devices are an extended resource too: on nodes that do not say which
+// devices they have it is all there is to count by, and nodes without any have none. What the file
+// says of it itself goes before.
+void count_devices(core::ResourceList& list, std::int64_t devices) {
+  constexpr std::string_view kGpuResource = "nvidia.com/gpu";
+  const bool is_said =
+      std::ranges::any_of(list, [&](const auto& entry) { return entry.first == kGpuResource; });
+  if (devices > 0 && !is_said) set_amount(list, kGpuResource, devices);
+}
+
 // Other resources by name; cpu, memory and pods have fields of their own.
 void read_amounts(YamlFields& fields, std::string_view name, core::ResourceList& list) {
   auto amounts = fields.map(name);
@@ -279,6 +289,8 @@ core::NodeSpec read_node_spec(YamlFields& fields) {
     spec.taints.push_back(std::move(taint));
   }
   read_gpus(fields, spec);
+  count_devices(spec.allocatable,
+                std::ranges::count(spec.gpus, false, &core::GpuSpec::mig_enabled));
   return spec;
 }
 
@@ -334,6 +346,7 @@ core::PodSpec read_pod_spec(YamlFields& fields) {
   spec.labels = fields.pairs("labels");
   read_requests(fields, shape);
   shape.gpu = read_gpu_request(fields, "gpu");
+  if (shape.gpu.kind == core::GpuAsk::Whole) count_devices(shape.requests, shape.gpu.count);
   shape.priority =
       static_cast<std::int32_t>(fields.integer("priority", 0, -1'000'000'000, 2'000'000'000));
   if (!fields.flag("preempts", true)) shape.preemption = core::PreemptionPolicy::Never;

@@ -24,7 +24,7 @@ TEST(ScenarioRead, APodThatNoEmptyNodeCanHoldIsAMistake) {
   EXPECT_EQ(error_of("nodes:\n  - {name: n, cpu: 8, memory: 8Gi, gpu: {count: 2, model: T4}}\n"
                      "pods:\n  - {name: ok, gpu: 2}\n  - {name: big, gpu: 4}\n"),
             "s.yaml:5: pods[1]: pod default/big fits no node even if that is empty: Insufficient "
-            "free GPUs; ask for less or add a node");
+            "nvidia.com/gpu; ask for less or add a node");
   EXPECT_EQ(
       error_of("nodes:\n  - {name: n, cpu: 8, memory: 8Gi}\npods:\n  - {name: fat, cpu: 9}\n"),
       "s.yaml:4: pods[0]: pod default/fat fits no node even if that is empty: Insufficient "
@@ -55,8 +55,11 @@ pods:
   EXPECT_EQ(s->until_ns, 90'500'000'000);
   ASSERT_EQ(s->nodes.size(), 2U);
   EXPECT_EQ(s->nodes[1].name, "n-1");
-  const core::ResourceList allocatable = {
-      {"cpu", 1500}, {"example.com/nic", 2}, {"memory", std::int64_t{4} << 30}, {"pods", 110}};
+  const core::ResourceList allocatable = {{"cpu", 1500},
+                                          {"example.com/nic", 2},
+                                          {"memory", std::int64_t{4} << 30},
+                                          {"nvidia.com/gpu", 4},
+                                          {"pods", 110}};
   EXPECT_EQ(s->nodes[1].allocatable, allocatable);
   EXPECT_EQ(s->nodes[1].gpus[0].nvlink_mask, 0b0010U);
   EXPECT_EQ(s->nodes[1].gpus[3].numa_node, 1);

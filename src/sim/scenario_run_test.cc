@@ -46,6 +46,17 @@ TEST(ScenarioRun, WaitingPodsStartWhenSomethingEnds) {
   EXPECT_EQ(r.end_ns, 160 * kSecondNs);
 }
 
+TEST(ScenarioRun, WholeGpusAreNotFoundOnNodesWithoutAny) {
+  const auto r = play(R"(nodes:
+  - {name: a-cpu, cpu: 8}
+  - {name: g, cpu: 8, gpu: {count: 1, model: T4}}
+pods:
+  - {name: first, run: 100, gpu: 1}
+  - {name: second, run: 50, gpu: 1})");
+  EXPECT_EQ(start_s(r, 0), 0);
+  EXPECT_EQ(start_s(r, 1), 100);
+}
+
 TEST(ScenarioRun, PriorityGoesFirstAmongWaiting) {
   const auto r = play(std::string(kNode) + R"(preemption: false
 pods:
