@@ -91,6 +91,13 @@ std::string mig_report_text(const nvml::NodeFacts& node, std::span<const MigGpuR
       text += fmt::format("  {}. {}\n", i + 1, agent::step_text(report.steps[i]));
     }
   }
+  const bool waits = std::ranges::any_of(
+      reports, [](const MigGpuReport& report) { return report.state == MigState::NeedsReset; });
+  if (waits && tense == MigTense::Did) {
+    text +=
+        "reset the GPU while nothing runs on it (nvidia-smi --gpu-reset -i N), or reboot; then "
+        "run `jogak agent mig recover`\n";
+  }
   if (text.empty()) text = "nothing to do\n";
   return text;
 }

@@ -105,6 +105,19 @@ TEST_F(AgentMig, FinishesWhatWasCutShort) {
   EXPECT_EQ(run({.verb = Verb::Recover}), "nothing to do\n");
 }
 
+TEST_F(AgentMig, SaysHowToResetAndGoOn) {
+  const std::string gpu = gpus.add("A100-40", false);
+  const std::string waits = run({.verb = Verb::Apply, .layout = "3g.20gb:2"});
+  EXPECT_TRUE(
+      waits.ends_with("  1. enable MIG\n"
+                      "reset the GPU while nothing runs on it (nvidia-smi --gpu-reset -i "
+                      "N), or reboot; then run `jogak agent mig recover`\n"))
+      << waits;
+  gpus.reset(gpu);
+  run({.verb = Verb::Recover});
+  EXPECT_EQ(gpus.picture(gpu), "3g.20gb@0 3g.20gb@4");
+}
+
 TEST_F(AgentMig, AnswersPrograms) {
   gpus.add("A100-40", false);
   MigRequest request{.layout = "3g.20gb"};

@@ -14,6 +14,7 @@
 #include "agent/mig/manager.h"
 #include "agent/mig/profile_name.h"
 #include "base/edit_distance.h"
+#include "base/json_writer.h"
 #include "base/parse_number.h"
 #include "yaml/yaml_fields.h"
 
@@ -228,6 +229,7 @@ Result<MigGoal::Count> parse_part(std::string_view part) {
 }  // namespace
 
 Result<MigConfigs> read_mig_configs(const std::string& file, std::string_view text) {
+  if (!is_utf8(text)) return invalid("{}: is not UTF-8", file);
   MigConfigs configs;
   JOGAK_TRY_VOID(
       read_yaml_map(file, text, "a map with version and mig-configs", [&](YamlFields& fields) {

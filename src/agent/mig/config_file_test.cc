@@ -103,6 +103,7 @@ TEST(MigConfigFile, SaysWhatIsWrong) {
   };
   EXPECT_EQ(what("{mig-configs: {a: []}}"), "f:1: version: is required");
   EXPECT_EQ(what("{version: v2, mig-configs: {a: []}}"), "f:1: version: expected v1");
+  EXPECT_EQ(what("{version: v1, mig-configs: {\xff: []}}"), "f: is not UTF-8");
   EXPECT_EQ(what("{version: v1}"),
             "f:1: mig-configs: is required: a map of names to lists of entries");
   EXPECT_EQ(what("{version: v1, mig-configs: {a: []}}"),

@@ -16,6 +16,7 @@
 
 #include "base/doc.h"
 #include "base/file.h"
+#include "base/json_writer.h"
 #include "yaml/yaml_fields.h"
 
 namespace jogak::agent {
@@ -169,6 +170,7 @@ std::string journal_text(const MigJournal& journal) {
 }
 
 Result<MigJournal> read_journal(const std::string& file, std::string_view text) {
+  if (!is_utf8(text)) return invalid("{}: is not UTF-8", file);
   MigJournal journal;
   JOGAK_TRY_VOID(read_yaml_map(file, text, "a journal of MIG changes", [&](YamlFields& fields) {
     if (fields.integer("version", 0, 0, kIdMax) != kVersion) {
