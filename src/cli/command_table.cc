@@ -17,6 +17,23 @@ constexpr std::array kSimCommands = {
             .run = cmd_sim_openb},
 };
 
+constexpr std::array kAgentMigCommands = {
+    Command{.name = "plan", .summary = "say what a layout would take", .run = cmd_agent_mig_plan},
+    Command{.name = "apply", .summary = "cut the GPUs so", .run = cmd_agent_mig_apply},
+    Command{
+        .name = "recover", .summary = "finish what was cut short", .run = cmd_agent_mig_recover},
+};
+
+constexpr std::array kAgentCommands = {
+    Command{.name = "inspect",
+            .summary = "show the GPUs, their MIG instances, links and health",
+            .run = cmd_agent_inspect},
+    Command{.name = "record",
+            .summary = "write this machine as a simulation file",
+            .run = cmd_agent_record},
+    Command{.name = "mig", .summary = "layouts of MIG instances", .children = kAgentMigCommands},
+};
+
 constexpr std::array kGenCommands = {
     Command{.name = "cluster", .summary = "write a cluster from a seed", .run = cmd_gen_cluster},
     Command{.name = "workload", .summary = "write a workload from a seed", .run = cmd_gen_workload},
@@ -32,6 +49,7 @@ constexpr std::array kCommands = {
     Command{.name = "whatif", .summary = "say what a change would do", .run = cmd_whatif},
     Command{.name = "sim", .summary = "simulate", .children = kSimCommands},
     Command{.name = "gen", .summary = "generate inputs", .children = kGenCommands},
+    Command{.name = "agent", .summary = "the GPUs of this machine", .children = kAgentCommands},
     Command{.name = "version", .summary = "print the version", .run = cmd_version},
 };
 

@@ -13,6 +13,11 @@ namespace jogak::cli {
 
 using Args = std::span<const std::string_view>;
 
+int cmd_agent_inspect(Args words);
+int cmd_agent_mig_apply(Args words);
+int cmd_agent_mig_plan(Args words);
+int cmd_agent_mig_recover(Args words);
+int cmd_agent_record(Args words);
 int cmd_demo(Args args);
 int cmd_explain(Args args);
 int cmd_gen_cluster(Args args);

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables of `jogak agent inspect`.
+#include <fmt/format.h>
+
+#include "base/text_table.h"
+#include "cli/agent_inspect.h"
+
+namespace jogak::cli {
+
+namespace {
+
+using nvml::Reading;
+
+constexpr std::string_view kNone = "-";
+
+template <class T>
+std::string shown(const Reading<T>& reading, std::string_view unit = "") {
+  return reading ? fmt::format("{}{}", *reading, unit) : std::string(kNone);
+}
+
+std::string mib_of(const Reading<std::int64_t>& bytes) {
+  return bytes ? fmt::format("{}", *bytes >> 20) : std::string(kNone);
+}
+
+std::string mig_text(const nvml::GpuFacts& gpu) {
+  if (!gpu.mig_capable) return std::string(kNone);
+  std::string text = gpu.mig_enabled ? "on" : "off";
+  if (gpu.mig_pending != gpu.mig_enabled)
+    text += gpu.mig_pending ? ", on at reset" : ", off at reset";
+  return text;
+}
+
+std::string gpu_table(const NodeView& view) {
+  TextTable table({{"GPU", Align::Right},
+                   {"NAME"},
+                   {"BUS"},
+                   {"MINOR", Align::Right},
+                   {"NUMA", Align::Right},
+                   {"MIB", Align::Right},
+                   {"USED", Align::Right},
+                   {"UTIL", Align::Right},
+                   {"TEMP", Align::Right},
+                   {"POWER", Align::Right},
+                   {"MIG"}});
+  for (std::size_t i = 0; i < view.node.gpus.size(); ++i) {
+    const nvml::GpuFacts& gpu = view.node.gpus[i];
+    const nvml::GpuSample& now = view.samples[i];
+    const std::string power =
+        now.power_mw ? fmt::format("{}W", *now.power_mw / 1000) : std::string(kNone);
+    table.add(gpu.index, gpu.name, gpu.pci_bus_id, shown(gpu.minor), shown(gpu.numa_node),
+              gpu.memory_mib, mib_of(now.memory.used_bytes), shown(now.gpu_percent, "%"),
+              shown(now.temperature_c, "C"), power, gpu.is_lost ? "LOST" : mig_text(gpu));
+  }
+  return table.text();
+}
+
+std::string instance_table(const NodeView& view) {
+  TextTable table({{"GPU", Align::Right},
+                   {"PROFILE"},
+                   {"GI", Align::Right},
+                   {"CI", Align::Right},
+                   {"PLACE"},
+                   {"MIB", Align::Right},
+                   {"UUID"}});
+  for (const nvml::GpuFacts& gpu : view.node.gpus) {
+    for (const nvml::MigInstanceFacts& row : gpu.mig_instances) {
+      table.add(gpu.index, row.profile, row.gi_id,
+                row.ci_id < 0 ? std::string(kNone) : std::to_string(row.ci_id),
+                fmt::format("{}:{}", row.placement.start, row.placement.size), row.memory_mib,
+                row.uuid.empty() ? std::string(kNone) : row.uuid);
+    }
+  }
+  return table.rows() == 0 ? "" : table.text();
+}
+
+std::string topology_table(const NodeView& view) {
+  std::vector<std::string> titles = {""};
+  for (const nvml::GpuFacts& gpu : view.node.gpus)
+    titles.push_back(fmt::format("GPU{}", gpu.index));
+  titles.insert(titles.end(), {"CPU AFFINITY", "NUMA"});
+  std::vector<TextTable::Column> columns(titles.begin(), titles.end());
+  TextTable table(columns);
+  for (const nvml::GpuFacts& gpu : view.node.gpus) {
+    std::vector<std::string> cells = {fmt::format("GPU{}", gpu.index)};
+    for (const nvml::LinkFacts& link : gpu.links) {
+      cells.push_back(link.nvlinks > 0 ? fmt::format("NV{}", link.nvlinks)
+                                       : std::string(nvml::link_kind_text(link.pcie)));
+    }
+    cells.push_back(gpu.cpu_affinity.empty() ? std::string(kNone) : gpu.cpu_affinity);
+    cells.push_back(shown(gpu.numa_node));
+    table.row(std::move(cells));
+  }
+  return table.text();
+}
+
+std::string throttle_text(const Reading<std::uint64_t>& reasons) {
+  if (!reasons) return std::string(kNone);
+  constexpr std::pair<std::uint64_t, std::string_view> kWords[] = {
+      {nvml::kThrottleSwPowerCap, "power cap"},     {nvml::kThrottleHwSlowdown, "hw slowdown"},
+      {nvml::kThrottleSwThermal, "sw thermal"},     {nvml::kThrottleHwThermal, "hw thermal"},
+      {nvml::kThrottleHwPowerBrake, "power brake"}, {nvml::kThrottleSyncBoost, "sync boost"},
+  };
+  std::string text;
+  for (const auto& [bit, word] : kWords) {
+    if ((*reasons & bit) == 0) continue;
+    text.append(text.empty() ? "" : ", ").append(word);
+  }
+  return text.empty() ? "no" : text;
+}
+
+std::string health_table(const NodeView& view) {
+  TextTable table({{"GPU", Align::Right},
+                   {"ECC"},
+                   {"CORRECTED", Align::Right},
+                   {"UNCORRECTED", Align::Right},
+                   {"ROWS", Align::Right},
+                   {"REMAP"},
+                   {"THROTTLED"},
+                   {"RECOVERY", Align::Right}});
+  for (std::size_t i = 0; i < view.node.gpus.size(); ++i) {
+    const nvml::GpuFacts& gpu = view.node.gpus[i];
+    const nvml::GpuSample& now = view.samples[i];
+    const auto& rows = now.rows;
+    const std::string remapped = rows.corrected && rows.uncorrected
+                                     ? std::to_string(*rows.corrected + *rows.uncorrected)
+                                     : std::string(kNone);
+    const std::string remap = !rows.is_pending                  ? std::string(kNone)
+                              : rows.has_failed.value_or(false) ? "failed"
+                              : *rows.is_pending                ? "pending"
+                                                                : "ok";
+    const std::string ecc =
+        gpu.ecc_enabled ? std::string(*gpu.ecc_enabled ? "on" : "off") : std::string(kNone);
+    table.add(gpu.index, ecc, shown(now.ecc.corrected_volatile),
+              shown(now.ecc.uncorrected_volatile), remapped, remap,
+              throttle_text(now.throttle_reasons), shown(now.recovery_action));
+  }
+  return table.text();
+}
+
+std::string process_table(const NodeView& view) {
+  TextTable table({{"GPU", Align::Right},
+                   {"GI", Align::Right},
+                   {"CI", Align::Right},
+                   {"PID", Align::Right},
+                   {"MIB", Align::Right},
+                   {"SM", Align::Right},
+                   {"NAME"}});
+  for (std::size_t i = 0; i < view.node.gpus.size(); ++i) {
+    if (!view.samples[i].processes) continue;
+    for (const nvml::ProcessFacts& process : *view.samples[i].processes) {
+      const auto id = [](int value) {
+        return value < 0 ? std::string(kNone) : std::to_string(value);
+      };
+      table.add(view.node.gpus[i].index, id(process.gi_id), id(process.ci_id), process.pid,
+                mib_of(process.memory_bytes), shown(process.sm_percent, "%"), process.name);
+    }
+  }
+  return table.rows() == 0 ? "" : table.text();
+}
+
+}  // namespace
+
+std::string node_text(const NodeView& view) {
+  const nvml::NodeFacts& node = view.node;
+  std::string text =
+      fmt::format("driver {}, NVML {}, CUDA {}.{}, {} GPUs\n", node.driver_version,
+                  node.nvml_version, node.cuda_major, node.cuda_minor, node.gpus.size());
+  if (node.gpus.empty()) return text;
+  text.append("\n").append(gpu_table(view));
+  const auto section = [&](std::string_view title, const std::string& table) {
+    if (!table.empty()) text.append("\n").append(title).append("\n").append(table);
+  };
+  section("MIG instances", instance_table(view));
+  section("Topology", topology_table(view));
+  section("Health", health_table(view));
+  section("Processes", process_table(view));
+  return text;
+}
+
+}  // namespace jogak::cli
