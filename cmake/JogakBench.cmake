@@ -20,7 +20,7 @@ foreach(source IN LISTS benches)
   add_executable(${name} "${source}")
   target_compile_options(${name} PRIVATE -O3)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
-  target_link_libraries(${name} PRIVATE jogak_bench_support ${JOGAK_LIBRARIES}
+  target_link_libraries(${name} PRIVATE jogak_bench_support ${JOGAK_LIBRARIES} jogak_api
                         benchmark::benchmark Threads::Threads)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")
 endforeach()

@@ -10,7 +10,8 @@ find_program(JOGAK_PROTOC protoc REQUIRED)
 find_program(JOGAK_GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 mark_as_advanced(JOGAK_PROTOC JOGAK_GRPC_CPP_PLUGIN)
 
-# By name (absl for a mutex in its headers): pkg-config lists a hundred libraries below gRPC, and each would be loaded at start.
+# By name (absl for a mutex in its headers): pkg-config lists a hundred libraries below gRPC, and
+# each would be loaded at start.
 add_library(jogak_grpc INTERFACE)
 target_include_directories(jogak_grpc SYSTEM INTERFACE ${GRPCPP_INCLUDE_DIRS}
                            ${PROTOBUF_LITE_INCLUDE_DIRS})

@@ -157,8 +157,10 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
     ask.set_allocation_size(static_cast<int>(count));
     api::PreferredAllocationResponse response;
     grpc::ClientContext context;
-    if (!endpoint.stub->GetPreferredAllocation(&context, request, &response).ok() ||
-        response.container_responses_size() != 1) {
+    const grpc::Status status = endpoint.stub->GetPreferredAllocation(&context, request, &response);
+    // A plugin that has just died is not at fault.
+    if (status.error_code() == grpc::StatusCode::UNAVAILABLE) return {};
+    if (!status.ok() || response.container_responses_size() != 1) {
       complaints.push_back("GetPreferredAllocation has no answer");
       return {};
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Answers by list strategy, sharing mode and kind of device.
 #include "agent/plugin/allocate.h"
 
 #include <gtest/gtest.h>

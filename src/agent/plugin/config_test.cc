@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Every source of a setting, their order, and what errors say.
 #include "agent/plugin/config.h"
 
 #include <map>

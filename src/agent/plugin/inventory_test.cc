@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Device lists by MIG strategy, health and sharing.
 #include "agent/plugin/inventory.h"
 
 #include <gtest/gtest.h>
@@ -144,7 +145,8 @@ TEST(Inventory, ids_fit_the_kubelet) {
   PluginConfig config;
   config.sharing = {.kind = SharingKind::TimeSlicing,
                     .resources = {{.name = kGpu, .replicas = 999}}};
-  for (const PluginDevice& device : make_inventory(a100_node(1), config, {}).resources[0].devices) {
+  const Inventory inventory = make_inventory(a100_node(1), config, {});
+  for (const PluginDevice& device : inventory.resources[0].devices) {
     EXPECT_LE(device.id.size(), 63U);
     EXPECT_EQ(split_share(device.id).first, device.uuid);
   }

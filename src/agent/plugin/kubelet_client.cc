@@ -12,6 +12,7 @@
 #include <api/device_plugin.grpc.pb.h>
 #include <api/pod_resources.grpc.pb.h>
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
@@ -22,6 +23,16 @@ namespace {
 
 constexpr auto kTimeout = std::chrono::seconds(5);
 constexpr int kListBytesMax = 16 << 20;  // a dense node's answer passes gRPC's usual 4 MiB
+
+// The library writes about bad messages to standard error, as often as they come; the error that
+// follows says enough.
+void quieten_protobuf() {
+  static const bool kIsQuiet = [] {
+    google::protobuf::SetLogHandler(nullptr);
+    return true;
+  }();
+  (void)kIsQuiet;
+}
 
 std::shared_ptr<grpc::Channel> dial(const std::string& socket) {
   grpc::ChannelArguments args;
@@ -99,7 +110,9 @@ struct Call {
 
 }  // namespace
 
-KubeletClient::KubeletClient(Loop& loop) : impl_(std::make_shared<Impl>(loop)) {}
+KubeletClient::KubeletClient(Loop& loop) : impl_(std::make_shared<Impl>(loop)) {
+  quieten_protobuf();
+}
 
 KubeletClient::~KubeletClient() {
   impl_->is_gone = true;
@@ -155,6 +168,7 @@ void KubeletClient::list_holdings(const std::string& socket, HoldingsDone done) 
 }
 
 Result<std::vector<Holding>> read_holdings(std::string_view list_response) {
+  quieten_protobuf();
   ::v1::ListPodResourcesResponse response;
   if (!response.ParseFromArray(list_response.data(), static_cast<int>(list_response.size()))) {
     return invalid("the kubelet's list of pod resources is not one");

@@ -107,24 +107,40 @@ class GpuChoice {
     }
   }
 
-  void grow(std::vector<std::size_t> free, std::size_t wanted) {
-    for (std::size_t n = 0; n < wanted; ++n) {
-      std::size_t at = 0;
-      std::optional<Score> top;
-      for (std::size_t i = 0; i < free.size(); ++i) {
-        chosen_.push_back(free[i]);
-        if (const Score now = value(chosen_); !top || now > *top) {
-          top = now;
-          at = i;
-        }
-        chosen_.pop_back();
+  // Greedily from every first GPU, since one in a small island leads nowhere; the best is improved.
+  void grow(const std::vector<std::size_t>& free, std::size_t wanted) {
+    const std::vector<std::size_t> fixed = chosen_;
+    for (const std::size_t first : free) {
+      chosen_ = fixed;
+      chosen_.push_back(first);
+      std::vector<std::size_t> rest = free;
+      std::erase(rest, first);
+      while (chosen_.size() < fixed.size() + wanted) take_nearest(rest);
+      take_if_better();
+    }
+    chosen_ = best_;
+    std::vector<std::size_t> rest;
+    for (const std::size_t i : free) {
+      if (std::ranges::find(chosen_, i) == chosen_.end()) rest.push_back(i);
+    }
+    while (exchange(rest, fixed.size())) {
+    }
+  }
+
+  // The one with the best links to what is chosen; of equals, the one the others miss least.
+  void take_nearest(std::vector<std::size_t>& rest) {
+    std::size_t at = 0;
+    std::optional<std::pair<std::int64_t, std::int64_t>> top;
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      std::int64_t gain = 0;
+      for (const std::size_t other : chosen_) gain += score(rest[i], other);
+      if (const std::pair now(gain, -degree_[rest[i]]); !top || now > *top) {
+        top = now;
+        at = i;
       }
-      chosen_.push_back(free[at]);
-      free.erase(free.begin() + static_cast<std::ptrdiff_t>(at));
     }
-    take_if_better();
-    while (exchange(free, chosen_.size() - wanted)) {
-    }
+    chosen_.push_back(rest[at]);
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(at));
   }
 
   // One exchange that makes it better; the first `fixed` stay. Each raises the score, of which

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Choices on small drawn nodes, and against every subset.
 #include "agent/plugin/preferred.h"
 
 #include <algorithm>

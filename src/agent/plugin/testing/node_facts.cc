@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Facts as an A100-40 gives them, without what the plugin does not look at.
 #include "agent/plugin/testing/node_facts.h"
 
 #include <fmt/format.h>

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent is killed (SIGKILL) at each of its steps and started again, while pods come and go: no
+// device is ever held by two, and the CDI files are whole. And clients that talk nonsense, or not
+// at all, on the plugin's socket.
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "agent/plugin/cdi.h"
+#include "agent/plugin/testing/node_facts.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "base/testing/temp_folder.h"
+#include "test/kubelet/agent_thread.h"
+#include "test/kubelet/kubelet.h"
+
+namespace jogak::kubelet {
+namespace {
+
+namespace fs = std::filesystem;
+using agent::testing::a100_node;
+
+constexpr auto kGpu = "nvidia.com/gpu";
+constexpr auto kSocketVariable = "JOGAK_TEST_KUBELET_SOCKET";
+constexpr auto kCdiVariable = "JOGAK_TEST_CDI_FOLDER";
+constexpr auto kStepVariable = "JOGAK_TEST_KILL_AT";
+
+// The agent as a process of its own, which the tests below start: it ends itself, as SIGKILL does,
+// when the step with this number is reached.
+TEST(AgentProcess, child_of_the_tests_below) {
+  const char* const socket = std::getenv(kSocketVariable);
+  if (socket == nullptr) return;  // run by itself there is nothing to do
+  int left = std::atoi(std::getenv(kStepVariable));
+  const auto step = [&left](std::string_view) {
+    if (--left == 0) ::raise(SIGKILL);
+  };
+  net::EpollLoop loop;
+  CapturedLog sink;
+  Log log(loop, sink);
+  const auto facts = a100_node(8);
+  const agent::PluginConfig config;
+  const agent::CdiFolder cdi(std::getenv(kCdiVariable), step);
+  ASSERT_TRUE(cdi.put(agent::make_cdi_files(facts, config, {})));
+  agent::DevicePlugin plugin(loop, log, {.kubelet_socket = socket, .on_step = step});
+  plugin.update(agent::make_snapshot(facts, config, {}, {}));
+  loop.run();
+}
+
+class Child {
+ public:
+  Child(const std::string& socket, const std::string& cdi, int kill_at) {
+    const std::array<std::string, 3> variables = {
+        std::string(kSocketVariable) + "=" + socket, std::string(kCdiVariable) + "=" + cdi,
+        std::string(kStepVariable) + "=" + std::to_string(kill_at)};
+    std::array<char*, 4> environment = {};
+    std::array<std::string, 3> texts = variables;
+    for (std::size_t i = 0; i < texts.size(); ++i) environment[i] = texts[i].data();
+    std::string program = fs::read_symlink("/proc/self/exe").string();
+    std::string filter = "--gtest_filter=AgentProcess.child_of_the_tests_below";
+    std::array<char*, 3> words = {program.data(), filter.data(), nullptr};
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const int null = ::open("/dev/null", O_WRONLY);
+      ::dup2(null, 1);
+      ::execve(program.c_str(), words.data(), environment.data());
+      ::_exit(127);
+    }
+  }
+  ~Child() {
+    if (is_running()) ::kill(pid_, SIGKILL);
+    if (!is_reaped_) ::waitpid(pid_, nullptr, 0);
+  }
+  bool is_running() {
+    if (!is_reaped_ && ::waitpid(pid_, nullptr, WNOHANG) == pid_) is_reaped_ = true;
+    return !is_reaped_;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  bool is_reaped_ = false;
+};
+
+// What the running pods were told, added up.
+class Held {
+ public:
+  void add(const std::string& pod, const StartedContainer& container) {
+    std::string_view rest = container.env.at("NVIDIA_VISIBLE_DEVICES");
+    while (!rest.empty()) {
+      const std::size_t comma = rest.find(',');
+      const std::string id(rest.substr(0, comma));
+      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
+      const auto [it, is_new] = owner_.emplace(id, pod);
+      EXPECT_TRUE(is_new) << id << " is held by " << it->second << " and " << pod;
+    }
+  }
+  void remove(const std::string& pod) {
+    std::erase_if(owner_, [&](const auto& entry) { return entry.second == pod; });
+  }
+
+ private:
+  std::map<std::string, std::string> owner_;
+};
+
+TEST(KillTest, no_device_twice_and_no_torn_file_whatever_the_step) {
+  constexpr std::uint64_t kSeed = 5;
+  TempFolder folder;
+  Kubelet kubelet(folder.path(), kSeed);
+  kubelet.start();
+  Rng random(kSeed, "pods");
+  Held held;
+  std::set<std::string> pods;
+  const std::string cdi = folder.path("cdi");
+  const auto whole = agent::make_cdi_files(a100_node(8), {}, {});
+  for (int kill_at = 1; kill_at <= 12; ++kill_at) {
+    // A stale file of ours and one of somebody else's, both from before.
+    fs::create_directories(cdi);
+    ASSERT_TRUE(write_file(cdi + "/k8s.device-plugin.nvidia.com-old.json", "{}"));
+    ASSERT_TRUE(write_file(cdi + "/other.json", "{}"));
+    if (kill_at % 2 == 0) fs::remove(cdi + "/" + whole[0].name);
+    {
+      Child child(kubelet.socket(), cdi, kill_at);
+      kubelet.wait([&] { return !child.is_running() || kubelet.counts(kGpu) == NodeCounts{8, 8}; });
+      for (int i = 0; i < 8 && child.is_running(); ++i) {
+        const std::string name = std::to_string(kill_at) + "-" + std::to_string(i);
+        const auto count = static_cast<int>(random.between(1, 3));
+        const auto run =
+            kubelet.run({.name = name, .containers = {{.name = "c", .devices = {{kGpu, count}}}}});
+        if (run) {
+          held.add(name, run->at("c"));
+          pods.insert(name);
+        }
+        if (pods.size() > 2) {
+          held.remove(*pods.begin());
+          kubelet.remove("default", *pods.begin());
+          pods.erase(pods.begin());
+        }
+      }
+      const auto file = read_file(cdi + "/" + whole[0].name);
+      if (file) {
+        EXPECT_EQ(*file, whole[0].json) << "torn at step " << kill_at;
+      }
+    }
+    ASSERT_TRUE(kubelet.wait([&] { return kubelet.counts(kGpu).allocatable == 0; }));
+  }
+  // One that is let live: all is as it should be, and what runs kept its devices.
+  Child child(kubelet.socket(), cdi, 0);
+  ASSERT_TRUE(kubelet.wait([&] { return kubelet.counts(kGpu) == NodeCounts{8, 8}; }));
+  const auto last =
+      kubelet.run({.name = "last", .containers = {{.name = "c", .devices = {{kGpu, 1}}}}});
+  ASSERT_TRUE(last) << last.error().what;
+  held.add("last", last->at("c"));
+  EXPECT_EQ(read_file(cdi + "/" + whole[0].name).value_or(""), whole[0].json);
+  EXPECT_FALSE(fs::exists(cdi + "/k8s.device-plugin.nvidia.com-old.json"));
+  EXPECT_TRUE(fs::exists(cdi + "/other.json"));
+  int sockets = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(kubelet.socket()).parent_path())) {
+    if (entry.path().filename().string().starts_with("jogak-")) ++sockets;
+  }
+  EXPECT_EQ(sockets, 1) << "sockets of dead agents are left";
+  EXPECT_EQ(kubelet.complaints(), std::vector<std::string>());
+}
+
+int dial(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  return fd;
+}
+
+TEST(JunkTest, nonsense_and_silence_on_the_socket_do_not_stop_it) {
+  TempFolder folder;
+  Kubelet kubelet(folder.path(), 1);
+  kubelet.start();
+  AgentThread agent(kubelet.socket(), {.facts = a100_node(2)});
+  ASSERT_TRUE(kubelet.wait([&] { return kubelet.counts(kGpu) == NodeCounts{2, 2}; }));
+  const std::string socket =
+      fs::path(kubelet.socket()).parent_path().string() + "/" + agent.status().front().socket;
+  Rng random(3, "junk");
+  std::vector<int> clients;
+  for (int i = 0; i < 60; ++i) {
+    const int fd = dial(socket);
+    std::string bytes = i % 3 == 0 ? "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" : "";
+    for (int n = 0; i % 3 != 1 && n < 200; ++n)
+      bytes.push_back(static_cast<char>(random.below(256)));
+    EXPECT_EQ(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+    if (i % 4 == 0) {
+      ::close(fd);
+    } else {
+      clients.push_back(fd);  // half open, or silent
+    }
+  }
+  const auto run =
+      kubelet.run({.name = "a", .containers = {{.name = "c", .devices = {{kGpu, 2}}}}});
+  EXPECT_TRUE(run) << run.error().what;
+  agent.change([](NodeState& state) { state.facts.gpus[0].is_lost = true; });
+  EXPECT_TRUE(kubelet.wait([&] { return kubelet.counts(kGpu) == NodeCounts{2, 1}; }));
+  for (const int fd : clients) ::close(fd);
+}
+
+}  // namespace
+}  // namespace jogak::kubelet
