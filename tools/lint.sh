@@ -57,6 +57,7 @@ fi
 cmake --preset dev > /dev/null
 mapfile -t sources < <(printf '%s\n' "${files[@]}" | grep -E '^(src|test)/.*\.cc$' || true)
 if [ ${#sources[@]} -gt 0 ]; then
+  cmake --build build/dev --target jogak_api -j "$jobs" > /dev/null  # headers that are generated
   echo "lint: clang-tidy on ${#sources[@]} files, $jobs at a time"
   tools/clang_tidy.py -j "$jobs" build/dev "${sources[@]}" || status=1
 fi

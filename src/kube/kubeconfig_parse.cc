@@ -22,8 +22,8 @@ constexpr int kNodesMax = 10'000, kDepthMax = 50;
 // absent reads as empty.
 class Field {
  public:
-  Field(YAML::Node node, std::string path, std::string& problem)
-      : node_(std::move(node)), path_(std::move(path)), problem_(&problem) {}
+  Field(const YAML::Node& node, std::string path, std::string& problem)
+      : node_(node), path_(std::move(path)), problem_(&problem) {}
 
   bool is_absent() const { return !node_.IsDefined() || node_.IsNull(); }
   const std::string& path() const { return path_; }

@@ -155,6 +155,7 @@ namespace jogak::nvml {
   F(gpm_metrics, "nvmlGpmMetricsGet", "", (abi::GpmMetricsGet*))
 
 struct Functions {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declarator and its parameters take none
 #define F(member, newest, older, parameters) abi::Return(*member) parameters = nullptr;
   JOGAK_NVML_API(F)
 #undef F

@@ -54,7 +54,8 @@ double wave_integral(const Wave& wave, TimeUs time) {
   const double seconds = static_cast<double>(wave.period) / static_cast<double>(kSecondInUs);
   const auto until = [&](TimeUs end) {
     const double part = static_cast<double>(end % wave.period) / static_cast<double>(wave.period);
-    const auto whole = static_cast<double>(end / wave.period);
+    const TimeUs periods = end / wave.period;
+    const auto whole = static_cast<double>(periods);
     return (whole * part_integral(wave, 1) + part_integral(wave, part)) * seconds;
   };
   return until(time + wave.phase) - until(wave.phase);
