@@ -82,7 +82,8 @@ int run(int calls) {
     grpc::ClientContext context;
     JOGAK_CHECK(stub->Allocate(&context, request, &response).ok());
   });
-  const bool prefers = report("GetPreferredAllocation", calls, [&](int) {
+  // Without a floor: a hint.
+  report("GetPreferredAllocation", calls, [&](int) {
     ::v1beta1::PreferredAllocationRequest request;
     auto& ask = *request.add_container_requests();
     for (const auto& device : devices) ask.add_available_deviceids(device.id);
@@ -91,7 +92,7 @@ int run(int calls) {
     grpc::ClientContext context;
     JOGAK_CHECK(stub->GetPreferredAllocation(&context, request, &response).ok());
   });
-  return allocates && prefers ? 0 : 1;
+  return allocates ? 0 : 1;
 }
 
 }  // namespace

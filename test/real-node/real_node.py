@@ -202,6 +202,8 @@ class Node:
         self.spawn("agent", [
             os.environ["JOGAK_BINARY"], "agent", "run", "--nvml", "sim:" + machine,
             "--node-name", NODE, "--kubeconfig", self.plane.kubeconfig,
+            "--cdi-dir", self.plane.path("cdi"), "--exporter-address", "off",
+            "--mig-journal", self.plane.path("mig-journal.json"),
             "--mig-strategy", strategy, "--device-list-strategy", "envvar,cdi-cri"])
 
     def end(self, name):
