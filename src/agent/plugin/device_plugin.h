@@ -32,7 +32,7 @@
 namespace jogak::agent {
 
 struct DevicePluginOptions {
-  // The kubelet's socket; ours go into its folder.
+  // The kubelet's socket; ours go into its folder, also when nothing is registered.
   std::string kubelet_socket = "/var/lib/kubelet/device-plugins/kubelet.sock";
   bool registers = true;
   // How long a container's start waits for a process of an earlier owner to end; the kubelet gives
