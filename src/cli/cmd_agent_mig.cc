@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `jogak agent mig plan|apply|recover`: MIG layouts of this machine's GPUs, shown and carried out.
+#include <filesystem>
+#include <system_error>
+
 #include <fmt/core.h>
 
 #include "agent/mig/journal.h"
 #include "cli/agent_mig.h"
+#include "cli/agent_mig_pods.h"
 #include "cli/agent_mig_report.h"
 #include "cli/answer.h"
 #include "cli/commands.h"
@@ -39,9 +43,16 @@ constexpr Flag kNvml = {.name = "nvml",
                         .help = "the driver's library, or a simulated machine",
                         .fallback = "auto"};
 
-constexpr Flag kPlanFlags[] = {kLayout, kGpu, kFile, kConfig, kNvml, kOutputFlag};
-constexpr Flag kApplyFlags[] = {kLayout, kGpu, kFile, kConfig, kJournal, kNvml, kOutputFlag};
-constexpr Flag kRecoverFlags[] = {kJournal, kNvml, kOutputFlag};
+constexpr Flag kPodResources = {
+    .name = "pod-resources",
+    .metavar = "SOCKET|none",
+    .help = "where the kubelet says which pods hold what; not asked about a simulated machine",
+    .fallback = kPodResourcesSocket};
+
+constexpr Flag kPlanFlags[] = {kLayout, kGpu, kFile, kConfig, kPodResources, kNvml, kOutputFlag};
+constexpr Flag kApplyFlags[] = {kLayout,  kGpu,          kFile, kConfig,
+                                kJournal, kPodResources, kNvml, kOutputFlag};
+constexpr Flag kRecoverFlags[] = {kJournal, kPodResources, kNvml, kOutputFlag};
 
 constexpr std::string_view kPlanExamples[] = {
     "jogak agent mig plan --layout 7x1g.5gb --gpu 0 --nvml sim:a100-40gb-x8",
@@ -67,8 +78,8 @@ constexpr ArgTable kApplyTable = {
         "Carries out what plan shows. If any GPU refuses, none is touched. A step that fails is "
         "undone; a crash in the middle is finished by the next apply, by recover, or by the agent "
         "at its start. Says done only when the driver shows the layout. Where jogak agent run "
-        "manages the node, set the label nvidia.com/mig.config instead: it knows which pods hold "
-        "what.",
+        "manages the node, set the label nvidia.com/mig.config instead: it also keeps new pods "
+        "away meanwhile.",
     .flags = kApplyFlags,
     .examples = kApplyExamples,
 };
@@ -88,8 +99,19 @@ Result<int> run_verb(const ParsedArgs& args, MigRequest::Verb verb) {
     request.gpus = args.text("gpu");
   }
   JOGAK_TRY(const auto source, nvml::NvmlSource::open(args.text("nvml")));
-  agent::MigJournalFile store(verb == Verb::Plan ? "" : args.text("journal"));
-  JOGAK_TRY(const auto reports, run_mig(request, *source, store, {}));
+  agent::MigHolders holders;
+  const std::string socket = args.text("pod-resources");
+  const bool is_simulated = args.text("nvml").starts_with("sim:");
+  if (socket != "none" && (!is_simulated || args.is_given("pod-resources"))) {
+    JOGAK_TRY(const nvml::NodeFacts node, source->facts());
+    JOGAK_TRY(holders, holders_from_kubelet(socket, node));
+  }
+  const std::string journal = verb == Verb::Plan ? "" : args.text("journal");
+  std::error_code ignored;  // whatever is wrong with the folder, the first write says it
+  const auto folder = std::filesystem::path(journal).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
+  agent::MigJournalFile store(journal);
+  JOGAK_TRY(const auto reports, run_mig(request, *source, store, holders));
   JOGAK_TRY(const nvml::NodeFacts node, source->facts());
   const MigTense tense = verb == Verb::Plan ? MigTense::Would : MigTense::Did;
   if (args.text("output") == "table") {

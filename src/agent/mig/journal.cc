@@ -4,6 +4,7 @@
 #include "agent/mig/journal.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/doc.h"
 #include "base/file.h"
 #include "base/json_writer.h"
@@ -183,6 +185,30 @@ Result<MigJournal> read_journal(const std::string& file, std::string_view text) 
 }
 
 MigJournalFile::MigJournalFile(std::string path) : path_(std::move(path)) {}
+
+MigJournalFile::~MigJournalFile() { unlock(); }
+
+Result<void> MigJournalFile::lock() {
+  JOGAK_CHECK(lock_fd_ < 0, "locked twice");
+  const std::string path = path_ + ".lock";
+  lock_fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (lock_fd_ < 0) {
+    return fail(Errc::Unavailable, "open {}: {}", path, std::generic_category().message(errno));
+  }
+  if (::flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return {};
+  const int code = errno;
+  unlock();
+  if (code != EWOULDBLOCK) {
+    return fail(Errc::Unavailable, "lock {}: {}", path, std::generic_category().message(code));
+  }
+  return fail(Errc::Conflict, "another process changes MIG layouts now ({} is locked); try later",
+              path);
+}
+
+void MigJournalFile::unlock() {
+  if (lock_fd_ >= 0) ::close(lock_fd_);
+  lock_fd_ = -1;
+}
 
 Result<MigJournal> MigJournalFile::load() {
   const auto text = read_file(path_, kJournalBytesMax);

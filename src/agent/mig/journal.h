@@ -84,17 +84,26 @@ class MigJournalStore {
   virtual Result<MigJournal> load() = 0;
   // On the disk, whole, when it returns. An empty journal leaves no file.
   virtual Result<void> save(const MigJournal& journal) = 0;
+  // One change at a time, also between processes: held from before load() until the change is over.
+  // Errors: Conflict, when another has it.
+  virtual Result<void> lock() { return {}; }
+  virtual void unlock() {}
 };
 
 class MigJournalFile final : public MigJournalStore {
  public:
   // The folder must exist and be writable.
   explicit MigJournalFile(std::string path);
+  ~MigJournalFile() override;
   Result<MigJournal> load() override;
   Result<void> save(const MigJournal& journal) override;
+  // A lock of the file PATH.lock, which the system takes back from a process that dies.
+  Result<void> lock() override;
+  void unlock() override;
 
  private:
   std::string path_;
+  int lock_fd_ = -1;
 };
 
 }  // namespace jogak::agent

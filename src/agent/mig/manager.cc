@@ -118,6 +118,22 @@ MigGpuReport plan_disabled(const nvml::GpuFacts& gpu, std::span<const nvml::Proc
   return report;
 }
 
+// Holds the store's lock as long as it lives.
+class Locked {
+ public:
+  explicit Locked(MigJournalStore& store) : store_(store), locked_(store.lock()) {}
+  ~Locked() {
+    if (locked_) store_.unlock();
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  const Result<void>& result() const { return locked_; }
+
+ private:
+  MigJournalStore& store_;
+  Result<void> locked_;
+};
+
 }  // namespace
 
 std::string_view state_text(MigState state) { return kStateTexts[static_cast<std::size_t>(state)]; }
@@ -239,6 +255,8 @@ Result<std::vector<MigGpuReport>> MigManager::plan(std::span<const MigGoal> goal
 
 Result<std::vector<MigGpuReport>> MigManager::apply(std::span<const MigGoal> goals,
                                                     const MigHolders& holders) {
+  const Locked locked(store_);
+  JOGAK_TRY_VOID(locked.result());
   JOGAK_TRY(journal_, store_.load());
   JOGAK_TRY(std::vector<MigGpuReport> reports, plan(goals, holders));
   const auto no = std::ranges::find(reports, MigState::Refused, &MigGpuReport::state);
@@ -275,6 +293,8 @@ Result<std::vector<MigGpuReport>> MigManager::apply(std::span<const MigGoal> goa
 }
 
 Result<std::vector<MigGpuReport>> MigManager::recover(const MigHolders& holders) {
+  const Locked locked(store_);
+  JOGAK_TRY_VOID(locked.result());
   JOGAK_TRY(journal_, store_.load());
   std::vector<MigGpuReport> reports;
   std::size_t at = 0;

@@ -74,7 +74,8 @@ class MigManager {
   Result<std::vector<MigGpuReport>> plan(std::span<const MigGoal> goals, const MigHolders& holders);
 
   // Reports in the order of the goals. An unfinished change of the same GPU is replaced. Errors:
-  // the facts or the journal cannot be read or written (then nothing was begun).
+  // the facts or the journal cannot be read or written, or another process is at it (Conflict);
+  // nothing was begun then.
   Result<std::vector<MigGpuReport>> apply(std::span<const MigGoal> goals,
                                           const MigHolders& holders);
 

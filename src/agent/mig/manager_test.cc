@@ -8,6 +8,7 @@
 
 #include <functional>
 
+#include "agent/mig/pod_holders.h"
 #include "agent/mig/testing/fake_gpus.h"
 #include "agent/mig/testing/mig_oracle.h"
 #include "agent/mig/testing/trial.h"
@@ -78,6 +79,25 @@ TEST(MigManager, KeepsWhatPodsAndProcessesUse) {
   EXPECT_EQ(world.apply({goal(gpu, {{"3g.20gb", 2}})})[0].state, MigState::Done);
   EXPECT_EQ(world.gpus.picture(gpu), "3g.20gb@0 3g.20gb@4");
   EXPECT_EQ(world.gpus.touched_in_use(), 0);
+}
+
+TEST(MigManager, APodWithoutAProcessKeepsItsInstance) {
+  World world;
+  const std::string gpu = world.gpus.add("A100-40", true);
+  world.gpus.put(gpu, "3g.20gb", 0);
+  const nvml::NodeFacts facts = world.gpus.facts().value();
+  const std::vector<Holding> holdings = {
+      {.resource = "nvidia.com/mig-3g.20gb",
+       .device_id = facts.gpus[0].mig_instances[0].uuid,
+       .holder = {.pod_namespace = "ml", .pod = "a", .container = "c", .pod_uid = ""}}};
+  const MigHolders holders = pod_holders(facts, HolderIndex(facts, holdings));
+  EXPECT_EQ(holders, (MigHolders{{facts.gpus[0].mig_instances[0].uuid, "pod ml/a"}}));
+  const auto refused = world.apply({goal(gpu, {{"7g.40gb", 1}})}, holders);
+  EXPECT_EQ(refused[0].reason,
+            "1 x 7g.40gb needs the place of what is in use: instance 1 (3g.20gb at slices 0-3) by "
+            "pod ml/a; stop that first");
+  EXPECT_EQ(world.apply({off(gpu)}, holders)[0].reason,
+            "the MIG mode changes only while nothing uses the GPU; stop pod ml/a first");
 }
 
 TEST(MigManager, OneRefusalLeavesAllAsTheyWere) {
@@ -437,6 +457,22 @@ TEST(MigJournal, LivesInAFile) {
   EXPECT_TRUE(file.save({}).has_value());
   MigJournalFile nowhere(folder.path("no/such.json"));
   EXPECT_FALSE(nowhere.save({entry}).has_value());
+}
+
+TEST(MigJournal, IsLockedByOneAtATime) {
+  const TempFolder folder;
+  MigJournalFile one(folder.path("mig.json"));
+  MigJournalFile two(folder.path("mig.json"));
+  ASSERT_TRUE(one.lock().has_value());
+  const auto refused = two.lock();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::Conflict);
+  World world;
+  const std::string gpu = world.gpus.add("A100-40", true);
+  EXPECT_EQ(MigManager(world.gpus, two).recover({}).error().code, Errc::Conflict);
+  one.unlock();
+  EXPECT_TRUE(MigManager(world.gpus, two).recover({}).has_value());
+  EXPECT_TRUE(one.lock().has_value()) << "given back when the change is over";
 }
 
 }  // namespace
