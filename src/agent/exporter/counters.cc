@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Lines by hand rather than base/csv.h: help texts hold commas without quotes there.
 #include "agent/exporter/counters.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Counters files, good ones and each way to go wrong.
 #include "agent/exporter/counters.h"
 
 #include <string>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Texts are shared with whoever reads them, so that a publish in between disturbs nobody.
 #include "agent/exporter/exporter.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Sums by holder, which know when they are not complete.
 #include "agent/exporter/pod_use.h"
 
 #include <algorithm>

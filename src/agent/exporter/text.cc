@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Appends without a format string: this is where a second of the exporter goes.
 #include "agent/exporter/text.h"
 
 #include <array>

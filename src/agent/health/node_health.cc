@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// GPUs by uuid: an index is only a place, and moves when one is lost.
 #include "agent/health/node_health.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A table of conditions, each with the facts that it takes.
 #include "agent/health/node_status.h"
 
 #include <algorithm>

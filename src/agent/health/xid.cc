@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The table itself; the words are ours, the classes are the catalogue's.
 #include "agent/health/xid.h"
 
 #include <algorithm>

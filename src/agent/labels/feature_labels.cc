@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One labeler per call walks the GPUs that answer and fills one map.
 #include "agent/labels/feature_labels.h"
 
 #include <algorithm>
@@ -150,8 +152,8 @@ class Labeler {
     const bool is_cut =
         std::ranges::any_of(gpus_, [](const GpuFacts* gpu) { return gpu->mig_enabled; });
     set("mig.capable", is_capable ? "true" : "false");
-    if (options_.mig != MigStrategy::None) {
-      set("mig.strategy", options_.mig == MigStrategy::Single ? "single" : "mixed");
+    if (options_.mig != LabelMigStrategy::None) {
+      set("mig.strategy", options_.mig == LabelMigStrategy::Single ? "single" : "mixed");
     }
     set("mps.capable", options_.sharing == SharingStrategy::Mps && !is_cut ? "true" : "false");
     set("gpu.mode", std::string(mode()));
@@ -191,7 +193,7 @@ class Labeler {
   };
   Sharing sharing_of(std::string_view resource) const {
     if (options_.sharing == SharingStrategy::None) return {};
-    for (const SharedResource& shared : options_.shared) {
+    for (const LabelSharedResource& shared : options_.shared) {
       if (shared.name != resource || shared.replicas <= 1) continue;
       return {.replicas = shared.replicas,
               .strategy = sharing_text(options_.sharing),
@@ -227,12 +229,12 @@ class Labeler {
     set_number("gpu.compute.minor", gpu.compute_minor);
     const bool is_any_cut =
         std::ranges::any_of(gpus_, [](const GpuFacts* each) { return each->mig_enabled; });
-    if (options_.mig == MigStrategy::Single && is_any_cut) {
+    if (options_.mig == LabelMigStrategy::Single && is_any_cut) {
       single(gpu);
       return;
     }
     whole_gpus(model);
-    if (options_.mig == MigStrategy::Mixed) mixed();
+    if (options_.mig == LabelMigStrategy::Mixed) mixed();
   }
 
   void whole_gpus(const std::vector<const GpuFacts*>& model) {
@@ -240,7 +242,7 @@ class Labeler {
     const GpuFacts& gpu = *model.front();
     // Under mixed a GPU that is cut is not handed out as a whole.
     const bool is_none_whole =
-        options_.mig == MigStrategy::Mixed &&
+        options_.mig == LabelMigStrategy::Mixed &&
         std::ranges::all_of(model, [](const GpuFacts* each) { return each->mig_enabled; });
     set("gpu.product",
         bounded(label_value(gpu.name) + (sharing.has_suffix && !is_none_whole ? "-SHARED" : "")));
@@ -350,10 +352,10 @@ class Labeler {
 
 }  // namespace
 
-Result<MigStrategy> parse_mig_strategy(std::string_view text) {
-  if (text == "none") return MigStrategy::None;
-  if (text == "single") return MigStrategy::Single;
-  if (text == "mixed") return MigStrategy::Mixed;
+Result<LabelMigStrategy> parse_mig_strategy(std::string_view text) {
+  if (text == "none") return LabelMigStrategy::None;
+  if (text == "single") return LabelMigStrategy::Single;
+  if (text == "mixed") return LabelMigStrategy::Mixed;
   return invalid("mig strategy \"{}\": use none, single or mixed", text);
 }
 

@@ -20,22 +20,22 @@ namespace jogak::agent {
 
 using Labels = std::map<std::string, std::string>;
 
-enum class MigStrategy : std::uint8_t { None, Single, Mixed };
-Result<MigStrategy> parse_mig_strategy(std::string_view text);  // "none", "single", "mixed"
+enum class LabelMigStrategy : std::uint8_t { None, Single, Mixed };
+Result<LabelMigStrategy> parse_mig_strategy(std::string_view text);  // "none", "single", "mixed"
 
 enum class SharingStrategy : std::uint8_t { None, TimeSlicing, Mps };
 
 // A resource that is handed out several times.
-struct SharedResource {
+struct LabelSharedResource {
   std::string name;         // "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
   int replicas = 1;         // of each device
   bool is_renamed = false;  // handed out as NAME.shared
 };
 
 struct LabelOptions {
-  MigStrategy mig = MigStrategy::None;
+  LabelMigStrategy mig = LabelMigStrategy::None;
   SharingStrategy sharing = SharingStrategy::None;
-  std::vector<SharedResource> shared = {};
+  std::vector<LabelSharedResource> shared = {};
   std::string machine = {};  // /sys/class/dmi/id/product_name; "" unknown
   TimeUs timestamp = 0;      // of nvidia.com/gfd.timestamp; 0: no such label
   // PCI class of each GPU by its bus id, of /sys/bus/pci/devices/*/class: 0x030200. May be empty.

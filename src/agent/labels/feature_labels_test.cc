@@ -188,7 +188,7 @@ TEST(FeatureLabels, StrategyNoneDoesNotSeeInstances) {
 TEST(FeatureLabels, StrategySingleTellsInstancesAsGpus) {
   nvml::NodeFacts facts = node(2);
   LabelOptions options;
-  options.mig = MigStrategy::Single;
+  options.mig = LabelMigStrategy::Single;
   EXPECT_EQ(of(labels_of(facts, options), "gpu.product"), "NVIDIA-A100-SXM4-40GB");
   for (nvml::GpuFacts& gpu : facts.gpus) cut(gpu, "1g.5gb", 7);
   const Labels labels = labels_of(facts, options);
@@ -226,7 +226,7 @@ TEST(FeatureLabels, StrategySingleOnAnUnevenNodeIsInvalid) {
     nvml::NodeFacts facts = node(2);
     example.change(facts);
     LabelOptions options;
-    options.mig = MigStrategy::Single;
+    options.mig = LabelMigStrategy::Single;
     const auto [labels, warnings] = feature_labels(facts, options);
     EXPECT_EQ(of(labels, "gpu.product"), "NVIDIA-A100-SXM4-40GB-MIG-INVALID");
     EXPECT_EQ(of(labels, "gpu.count"), "0");
@@ -245,7 +245,7 @@ TEST(FeatureLabels, StrategyMixedTellsEachProfile) {
   cut(facts.gpus[1], "1g.5gb", 3);
   facts.gpus[1].mig_instances[2].profile = facts.gpus[1].mig_instances[2].gi_profile = "1g.5gb+me";
   LabelOptions options;
-  options.mig = MigStrategy::Mixed;
+  options.mig = LabelMigStrategy::Mixed;
   options.sharing = SharingStrategy::TimeSlicing;
   options.shared = {{.name = "nvidia.com/mig-3g.20gb", .replicas = 2}};
   const Labels labels = labels_of(facts, options);
@@ -266,7 +266,7 @@ TEST(FeatureLabels, UnderMixedAGpuThatIsCutHasNoReplicas) {
   nvml::NodeFacts facts = node(1);
   cut(facts.gpus[0], "1g.5gb", 7);
   LabelOptions options;
-  options.mig = MigStrategy::Mixed;
+  options.mig = LabelMigStrategy::Mixed;
   EXPECT_EQ(of(labels_of(facts, options), "gpu.replicas"), "0");
   EXPECT_EQ(of(labels_of(facts, options), "gpu.count"), "1");
 }
@@ -276,7 +276,7 @@ TEST(FeatureLabels, APartOfAnInstanceIsSkippedWithAWarning) {
   cut(facts.gpus[0], "3g.20gb", 1);
   facts.gpus[0].mig_instances[0].profile = "1c.3g.20gb";
   LabelOptions options;
-  options.mig = MigStrategy::Mixed;
+  options.mig = LabelMigStrategy::Mixed;
   const auto [labels, warnings] = feature_labels(facts, options);
   EXPECT_EQ(of(labels, "mig-1c.3g.20gb.count"), "absent");
   EXPECT_THAT(warnings, ElementsAre(HasSubstr("1c.3g.20gb")));
@@ -334,7 +334,7 @@ TEST(FeaturesFile, IsWrittenWholeAndRemoved) {
 }
 
 TEST(MigStrategyText, IsRead) {
-  EXPECT_EQ(parse_mig_strategy("mixed"), MigStrategy::Mixed);
+  EXPECT_EQ(parse_mig_strategy("mixed"), LabelMigStrategy::Mixed);
   EXPECT_THAT(parse_mig_strategy("both").error().what, HasSubstr("none, single or mixed"));
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Reads leniently (what is absent or of another type is empty) and writes only differences.
 #include "agent/labels/node_patch.h"
 
 #include <algorithm>

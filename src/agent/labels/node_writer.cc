@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// One exchange at a time; callbacks hold a weak reference, so that dropping it is safe.
 #include "agent/labels/node_writer.h"
 
 #include <algorithm>

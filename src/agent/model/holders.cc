@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Ids are matched against the facts once, when either changes.
 #include "agent/model/holders.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Parsers first, then the class that reads files.
 #include "agent/model/process_owners.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Control groups as runtimes write them, and a made /proc beside made log folders.
 #include "agent/model/process_owners.h"
 
 #include <filesystem>
