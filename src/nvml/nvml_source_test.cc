@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The source on simulated machines: facts, samples, events, MIG, and what goes wrong.
 #include "nvml/nvml_source.h"
 
 #include <algorithm>
@@ -69,7 +71,7 @@ TEST(NvmlSource, AnOldLibraryFallsBack) {
   ASSERT_TRUE(sample.processes.has_value());
   EXPECT_EQ(sample.processes->size(), 1U);
   // Names are computed where the driver gives none.
-  const auto& profiles = made.facts().gpus[0].mig_profiles;
+  const auto profiles = made.facts().gpus[0].mig_profiles;
   EXPECT_EQ(profiles.front().name, "1g.5gb");
   EXPECT_EQ(profiles.back().name, "1g.10gb");
 }

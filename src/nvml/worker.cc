@@ -54,12 +54,15 @@ void Worker::watch(std::uint64_t number) {
   loop_.cancel(timer_);
   timer_ = loop_.after(options_.call_limit, [this, number] {
     if (waiting_.empty() || waiting_.front().first != number) return;
-    is_hung_ = true;
-    // What waits behind it will not be run: its callers get to know now.
     {
       const std::scoped_lock lock(state_->mutex);
-      state_->jobs.clear();
+      // Not begun, or done and its answer on the way: the machine is slow, the call does not hang.
+      const bool is_running = state_->running == number;
+      // What waits behind a hanging call will not be run: its callers get to know now.
+      if (is_running) state_->jobs.clear();
+      is_hung_ = is_running;
     }
+    if (!is_hung_) return watch(number);
     auto given_up = std::exchange(waiting_, {});
     for (auto& [waiting, give_up] : given_up) {
       give_up({.code = Errc::Timeout, .what = "a call to NVML hangs"});
@@ -85,9 +88,11 @@ void Worker::thread_main(const std::shared_ptr<State>& state) {
     if (state->is_stopping) return;
     Job job = std::move(state->jobs.front());
     state->jobs.pop_front();
+    state->running = job.number;
     lock.unlock();
     std::function<void()> deliver = job.work(*state->source);
     lock.lock();
+    state->running = 0;
     // The loop outlives the worker, but not a thread that was left behind.
     if (state->worker == nullptr) return;
     Worker* const worker = state->worker;

@@ -50,6 +50,7 @@ class Worker {
     std::mutex mutex;
     std::condition_variable changed;
     std::deque<Job> jobs;
+    std::uint64_t running = 0;  // number of the job that runs, 0: none
     bool is_stopping = false;
     std::unique_ptr<GpuSource> source;
     Worker* worker = nullptr;  // null once it is gone

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The NVML thread with a loop by hand: order, a call that hangs, too many calls.
 #include "nvml/worker.h"
 
 #include <future>
@@ -74,6 +76,7 @@ TEST(Worker, JobsRunInOrderAndAnswerOnTheLoop) {
 TEST(Worker, AHangingCallIsGivenUpAndComesBack) {
   HandLoop loop;
   testing::MadeMachine made("gpus:\n- {model: T4}\n");
+  std::promise<void> begun;
   std::promise<void> release;
   std::shared_future<void> released = release.get_future().share();
   Worker worker(loop, std::move(made.source), {.call_limit = kSecondInUs});
@@ -82,12 +85,14 @@ TEST(Worker, AHangingCallIsGivenUpAndComesBack) {
     if (!answer) errors.push_back(answer.error().code);
   };
   worker.run<int>(
-      [released](GpuSource&) {
+      [&begun, released](GpuSource&) {
+        begun.set_value();
         released.wait();
         return Result<int>(1);
       },
       note);
   worker.run<int>([](GpuSource&) { return Result<int>(2); }, note);
+  begun.get_future().wait();
   loop.advance(kSecondInUs);
   EXPECT_TRUE(worker.is_hung());
   EXPECT_EQ(errors, (std::vector{Errc::Timeout, Errc::Timeout}));

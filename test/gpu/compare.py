@@ -89,7 +89,8 @@ ROWS = [
     ("readings/performanceState", "performance_state",
      lambda v: None if v is None else f"P{v}", text_of, 0),
     ("readings/pcieReplays", "pci/replay_counter", lambda v: v, number, 2),
-    ("health/eccCorrectedVolatile", "ecc_errors/volatile/dram_correctable", lambda v: v, number, 1),
+    ("health/eccCorrectedVolatile", "ecc_errors/volatile/dram_correctable", lambda v: v,
+     number, 1),
     ("health/eccUncorrectedVolatile", "ecc_errors/volatile/dram_uncorrectable", lambda v: v,
      number, 0),
     ("health/rowsRemappedCorrected", "remapped_rows/remapped_row_corr", lambda v: v, number, 0),
@@ -140,7 +141,8 @@ def compare_processes(gpu, theirs, failures):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--jogak", default=os.environ.get("JOGAK_BINARY", "build/dev/src/cli/jogak"))
+    parser.add_argument("--jogak",
+                        default=os.environ.get("JOGAK_BINARY", "build/dev/src/cli/jogak"))
     parser.add_argument("--record", metavar="FILE")
     arguments = parser.parse_args()
     smi = shutil.which("nvidia-smi")

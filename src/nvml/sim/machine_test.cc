@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The C interface of the simulation, held to what a driver does: codes, sizes, stale handles, MIG.
 #include "nvml/sim/machine.h"
 
 #include <set>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Simulation files: read, written, refused with the field named; and the small texts in them.
 #include <gtest/gtest.h>
 
 #include "nvml/sim/machine.h"
