@@ -19,7 +19,7 @@ NOT_THERE = ("N/A", "[N/A]", "", "Requested functionality has been deprecated", 
 
 
 def number(text):
-    """The number a text of nvidia-smi begins with ("40960 MiB"), or None for one of its nothings."""
+    """The number that a text begins with ("40960 MiB"), or None for one of its nothings."""
     if text is None or text.strip() in NOT_THERE:
         return None
     word = text.split()[0].replace("%", "")
