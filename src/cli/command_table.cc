@@ -25,6 +25,7 @@ constexpr std::array kAgentMigCommands = {
 };
 
 constexpr std::array kAgentCommands = {
+    Command{.name = "run", .summary = "run the node agent", .run = cmd_agent_run},
     Command{.name = "inspect",
             .summary = "show the GPUs, their MIG instances, links and health",
             .run = cmd_agent_inspect},

@@ -18,6 +18,7 @@ int cmd_agent_mig_apply(Args words);
 int cmd_agent_mig_plan(Args words);
 int cmd_agent_mig_recover(Args words);
 int cmd_agent_record(Args words);
+int cmd_agent_run(Args words);
 int cmd_demo(Args args);
 int cmd_explain(Args args);
 int cmd_gen_cluster(Args args);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `jogak agent run` is told to do, as values. Flags and environment are read by
+// read_environment() and the command; the programs that the agent replaces had names for most of
+// it, and those names are understood (docs/migrate-from-nvidia.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "agent/exporter/render.h"
+#include "agent/health/gpu_health.h"
+#include "agent/health/node_status.h"
+#include "agent/plugin/config.h"
+#include "base/loop.h"
+#include "base/result.h"
+
+namespace jogak::agent {
+
+// Where the feature labels go. Auto: Node where there is an API server to tell, else Off.
+enum class LabelPlace : std::uint8_t { Auto, Off, File, Node };
+Result<LabelPlace> parse_label_place(std::string_view text);  // "auto", "off", "file", "node"
+
+// An address to listen on.
+struct ListenAddress {
+  bool is_on = true;
+  std::string ip = "0.0.0.0";
+  std::uint16_t port = 9400;
+  friend bool operator==(const ListenAddress&, const ListenAddress&) = default;
+};
+// "0.0.0.0:9400", "[::]:9400", ":9400" (all addresses), "off".
+Result<ListenAddress> parse_listen_address(std::string_view text);
+
+struct AgentOptions {
+  std::string node_name;
+  PluginConfig plugin = {};
+
+  bool device_plugin = true;
+  std::string kubelet_socket = "/var/lib/kubelet/device-plugins/kubelet.sock";
+  bool registers = true;
+  std::string pod_resources_socket = "/var/lib/kubelet/pod-resources/kubelet.sock";  // "": none
+  std::string cdi_folder = "/var/run/cdi";
+
+  ListenAddress listen = {};
+  RenderOptions render = {};
+
+  LabelPlace labels = LabelPlace::Auto;
+  bool reports = true;  // annotations and conditions of the node, annotations of pods
+  TaintRule taints = TaintRule::Never;
+  HealthOptions health = {};
+
+  std::string mig_journal = "/var/lib/jogak/mig-journal.json";  // "": none is looked for
+
+  TimeUs sample_every = kSecondInUs;
+  TimeUs event_every = 200 * kMsInUs;
+  TimeUs facts_every = 60 * kSecondInUs;
+  TimeUs holdings_every = 5 * kSecondInUs;
+};
+
+// What the variables of dcgm-exporter say, under their names. `collectors` is set to the path of
+// the counters file, which the caller reads. Errors name the variable.
+struct ExporterEnvironment {
+  ListenAddress listen = {};
+  std::string collectors = {};
+  RenderOptions render = {};
+  std::string pod_resources_socket = {};  // "" not given
+};
+Result<ExporterEnvironment> read_exporter_environment(const EnvLookup& env);
+
+// What DP_DISABLE_HEALTHCHECKS and DP_ENABLE_HEALTHCHECKS mean: XIDs that are noted only, XIDs that
+// make a device unhealthy, or "all" or "xids" for no look at XIDs. Invalid names the variable.
+Result<HealthOptions> health_options(const PluginConfig& config);
+
+}  // namespace jogak::agent

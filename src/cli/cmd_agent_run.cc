@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `jogak agent run`: the node agent. Flags, environment and files become one value; sockets,
+// signals and the log are made here; the rest is agent/run.
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "agent/run/agent_app.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "cli/answer.h"
+#include "cli/commands.h"
+#include "kube/connection.h"
+#include "nvml/nvml_source.h"
+#include "ops/signals.h"
+
+namespace jogak::cli {
+
+namespace {
+
+constexpr std::int64_t kConfigBytesMax = 1 << 20;
+
+constexpr Flag kFlags[] = {
+    {.name = "nvml",
+     .metavar = "auto|LIBRARY|sim:NAME|sim:FILE",
+     .help = "the driver's library, another one, or a simulation",
+     .fallback = "auto"},
+    {.name = "node-name",
+     .metavar = "NAME",
+     .help = "of the Node object (default $NODE_NAME, else the host's name)"},
+    {.name = "device-plugin",
+     .kind = FlagKind::Choice,
+     .metavar = "true|false",
+     .help = "offer the devices to the kubelet",
+     .fallback = "true"},
+    {.name = "kubelet-dir",
+     .metavar = "DIR",
+     .help = "the kubelet's folder, with device-plugins/ and pod-resources/",
+     .fallback = "/var/lib/kubelet"},
+    {.name = "cdi-dir",
+     .metavar = "DIR",
+     .help = "where CDI files go, if a list strategy uses them",
+     .fallback = "/var/run/cdi"},
+    {.name = "exporter-address",
+     .metavar = "IP:PORT",
+     .help = "where /metrics, /livez and /readyz are served (default $DCGM_EXPORTER_LISTEN, else "
+             "0.0.0.0:9400); off: nowhere"},
+    {.name = "collectors",
+     .metavar = "FILE",
+     .help = "counters to publish, in the format of dcgm-exporter (default "
+             "$DCGM_EXPORTER_COLLECTORS, else its default set)"},
+    {.name = "naming",
+     .kind = FlagKind::Choice,
+     .metavar = "classic|modern",
+     .help = "names of the default counters: of dcgm-exporter 3 and 4, or of 5",
+     .fallback = "classic"},
+    {.name = "labels",
+     .kind = FlagKind::Choice,
+     .metavar = "auto|off|file|node",
+     .help = "the labels of GPU feature discovery: on the node, or in a file for NFD; auto: on the "
+             "node if there is an API server to tell",
+     .fallback = "auto"},
+    {.name = "report",
+     .kind = FlagKind::Choice,
+     .metavar = "true|false",
+     .help = "write conditions and annotations of the node, and which GPUs each pod holds",
+     .fallback = "true"},
+    {.name = "taints",
+     .kind = FlagKind::Choice,
+     .metavar = "never|any|all",
+     .help = "taint the node when any or all of its GPUs are unusable",
+     .fallback = "never"},
+    {.name = "kubeconfig",
+     .metavar = "FILE",
+     .help = "how to reach the cluster; else the account of the pod this runs in, else no API "
+             "server is told anything; off: the same even in a pod"},
+    {.name = "context", .metavar = "NAME", .help = "context of the kubeconfig"},
+    {.name = "mig-journal",
+     .metavar = "FILE",
+     .help = "where a change of MIG layouts that was cut short is looked for at the start",
+     .fallback = "/var/lib/jogak/mig-journal.json"},
+    {.name = "sample-interval",
+     .kind = FlagKind::Int,
+     .metavar = "MS",
+     .help = "time between two samples of the GPUs, in milliseconds",
+     .fallback = "1000",
+     .min = 100,
+     .max = 60'000},
+    {.name = "log-level",
+     .metavar = "LEVEL",
+     .help = "error, warn, info or debug",
+     .fallback = "info"},
+};
+
+constexpr std::string_view kExamples[] = {
+    "jogak agent run",
+    "jogak agent run --nvml sim:a100-40gb-x8 --device-plugin=false --labels off",
+    "jogak agent run --mig-strategy mixed --device-list-strategy cdi-cri",
+    "CONFIG_FILE=/config/config.yaml jogak agent run --labels file --exporter-address off",
+};
+
+constexpr std::string_view kSummary =
+    "Runs the node agent: it offers this machine's GPUs and MIG slices to the kubelet, labels the "
+    "node, watches the GPUs' health and serves their metrics (docs/agent.md). Flags below the "
+    "first group, their environment variables and the configuration file are those of the NVIDIA "
+    "device plugin and of GPU feature discovery. It runs until SIGTERM or Ctrl-C. Exits 0 when "
+    "asked to stop, 1 when it could not start, 2 for bad flags or configuration.";
+
+std::optional<std::string> environment(std::string_view name) {
+  const char* const value = std::getenv(std::string(name).c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
+// The flags of the programs that this one replaces are in the help, too; they are taken out of the
+// words before.
+std::vector<Flag> all_flags() {
+  std::vector<Flag> flags(std::begin(kFlags), std::end(kFlags));
+  for (const agent::PluginSetting& setting : agent::plugin_settings()) {
+    if (setting.flag.empty()) continue;
+    flags.push_back({.name = setting.flag,
+                     .metavar = setting.is_switch ? "true|false" : "VALUE",
+                     .help = setting.help});
+  }
+  return flags;
+}
+
+std::string host_name() {
+  std::string name(256, '\0');
+  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  name.resize(name.find('\0'));
+  return name.empty() ? "unknown" : name;
+}
+
+Result<agent::ReadConfig> plugin_config(const agent::PluginFlags& flags) {
+  agent::ConfigSources sources;
+  sources.flags = flags;
+  sources.env = environment;
+  const std::string path = agent::config_file_path(flags, environment);
+  if (!path.empty()) {
+    JOGAK_TRY(sources.file, read_file(path, kConfigBytesMax));
+    sources.file_name = path;
+  }
+  return agent::read_plugin_config(sources);
+}
+
+Result<void> read_exporter(const ParsedArgs& args, agent::AgentOptions& options) {
+  JOGAK_TRY(agent::ExporterEnvironment exporter, agent::read_exporter_environment(environment));
+  options.listen = exporter.listen;
+  if (args.is_given("exporter-address")) {
+    auto address = agent::parse_listen_address(args.text("exporter-address"));
+    if (!address) return in_context("--exporter-address", std::move(address).error());
+    options.listen = *std::move(address);
+  }
+  options.render = std::move(exporter.render);
+  JOGAK_TRY(options.render.naming, agent::parse_naming(args.text("naming")));
+  const std::string file =
+      args.is_given("collectors") ? args.text("collectors") : exporter.collectors;
+  if (file.empty()) {
+    options.render.counters = agent::default_counters(options.render.naming);
+  } else {
+    JOGAK_TRY(const std::string text, read_file(file, agent::kCountersBytesMax));
+    JOGAK_TRY(options.render.counters, agent::parse_counters(file, text));
+  }
+  const auto no_hostname = environment("DCGM_EXPORTER_NO_HOSTNAME");
+  if (no_hostname != "true" && no_hostname != "1") options.render.hostname = options.node_name;
+  if (!exporter.pod_resources_socket.empty()) {
+    options.pod_resources_socket = exporter.pod_resources_socket;
+  }
+  return {};
+}
+
+bool is_given(const agent::PluginFlags& flags, std::string_view name) {
+  for (const auto& [flag, value] : flags) {
+    if (flag == name) return true;
+  }
+  return environment("KUBELET_SOCKET").has_value();
+}
+
+Result<agent::AgentOptions> options_of(const ParsedArgs& args, const agent::PluginFlags& flags,
+                                       const agent::PluginConfig& config) {
+  agent::AgentOptions options;
+  options.plugin = config;
+  options.node_name =
+      args.is_given("node-name") ? args.text("node-name") : environment("NODE_NAME").value_or("");
+  if (options.node_name.empty()) options.node_name = host_name();
+  options.device_plugin = args.text("device-plugin") == "true";
+  const std::string folder = args.text("kubelet-dir");
+  options.kubelet_socket = folder + "/device-plugins/kubelet.sock";
+  options.pod_resources_socket = folder + "/pod-resources/kubelet.sock";
+  if (is_given(flags, "kubelet-socket")) {
+    options.registers = !config.kubelet_socket.empty();
+    if (options.registers) options.kubelet_socket = config.kubelet_socket;
+  }
+  options.cdi_folder = args.text("cdi-dir");
+  JOGAK_TRY_VOID(read_exporter(args, options));
+  JOGAK_TRY(options.labels, agent::parse_label_place(args.text("labels")));
+  options.reports = args.text("report") == "true";
+  JOGAK_TRY(options.taints, agent::parse_taint_rule(args.text("taints")));
+  JOGAK_TRY(options.health, agent::health_options(config));
+  options.mig_journal = args.text("mig-journal");
+  options.sample_every = args.number("sample-interval") * kMsInUs;
+  return options;
+}
+
+// Nothing where there is no API server to tell anything, which is fine unless one was asked for.
+Result<std::optional<kube::Access>> access_of(const ParsedArgs& args,
+                                              const agent::AgentOptions& options) {
+  const auto process = kube::Environment::of_process();
+  const std::string kubeconfig = args.text("kubeconfig");
+  if (args.is_given("kubeconfig") && kubeconfig != "off") {
+    JOGAK_TRY(
+        kube::Access access,
+        kube::find_access({.kubeconfig = kubeconfig, .context = args.text("context")}, process));
+    return access;
+  }
+  if (kubeconfig != "off") {
+    auto access = kube::in_cluster_access(process);
+    if (access) return *std::move(access);
+    if (access.error().code != Errc::NotFound) return std::unexpected(std::move(access).error());
+  }
+  if (options.labels == agent::LabelPlace::Node) {
+    return invalid("--labels node: there is no API server to tell; give --kubeconfig FILE");
+  }
+  return std::nullopt;
+}
+
+// How it ended, as an exit code; what is to be said about it has been said.
+Result<int> run_on(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSource> source,
+                   kube::ApiClient* api, agent::AgentOptions options) {
+  int exit_code = kExitDone;
+  // Before any thread is there.
+  std::unique_ptr<agent::AgentApp> app;
+  bool was_asked = false;
+  const auto stop = [&] {
+    if (was_asked) std::_Exit(kExitFailed);  // asked twice: at once
+    was_asked = true;
+    log.info("asked to stop");
+    loop.stop();
+  };
+  const ops::Signals signals(loop, {{SIGTERM, stop}, {SIGINT, stop}});
+  app = std::make_unique<agent::AgentApp>(loop, log, std::move(source), api, std::move(options),
+                                          [&](const Error& error) {
+                                            log.error("cannot go on", {{"error", error.what}});
+                                            exit_code = kExitFailed;
+                                            loop.stop();
+                                          });
+  if (auto started = app->start(); !started) {
+    return in_context("--exporter-address", std::move(started).error());
+  }
+  loop.run();
+  app.reset();
+  if (exit_code == kExitDone) log.info("stopped");
+  return exit_code;
+}
+
+Result<int> run_agent(const ParsedArgs& args, const agent::PluginFlags& flags) {
+  JOGAK_TRY(const agent::ReadConfig config, plugin_config(flags));
+  JOGAK_TRY(agent::AgentOptions options, options_of(args, flags, config.config));
+  JOGAK_TRY(const LogLevel level, parse_level(args.text("log-level")));
+  JOGAK_TRY(std::optional<kube::Access> access, access_of(args, options));
+  JOGAK_TRY(auto source, nvml::NvmlSource::open(
+                             args.text("nvml"),
+                             {options.plugin.driver_root_in_container, options.plugin.driver_root},
+                             options.node_name));
+  std::signal(SIGPIPE, SIG_IGN);  // a log nobody reads is no reason to end
+  net::EpollLoop loop;
+  const auto sink = fd_sink(STDERR_FILENO, form_for(STDERR_FILENO));
+  Log log(loop, *sink, level);
+  std::unique_ptr<kube::Connection> connection;
+  std::unique_ptr<kube::ApiClient> api;
+  const std::string from = access ? access->source : "no API server is told anything";
+  if (access) {
+    JOGAK_TRY(connection, kube::connect(loop, *std::move(access),
+                                        {.user_agent = fmt::format("jogak-agent/{}", JOGAK_VERSION),
+                                         .connections_max = 4,
+                                         .has_terminal = ::isatty(STDIN_FILENO) == 1}));
+    api = std::make_unique<kube::ApiClient>(*connection);
+    api->user_agent = fmt::format("jogak-agent/{}", JOGAK_VERSION);
+  }
+  log.info("starting", {{"version", JOGAK_VERSION},
+                        {"node", options.node_name},
+                        {"nvml", args.text("nvml")},
+                        {"cluster", from}});
+  for (const std::string& warning : config.warnings) {
+    log.warn("a setting has no effect", {{"setting", warning}});
+  }
+  if (options.plugin.gfd.is_oneshot || options.plugin.gfd.use_node_feature_api) {
+    log.warn("a setting has no effect",
+             {{"setting",
+               "oneshot, use-node-feature-api: labels are kept up to date, on the node "
+               "or in a file; see --labels"}});
+  }
+  for (const std::string& warning : options.render.counters.warnings) {
+    log.warn("a counter", {{"problem", warning}});
+  }
+  return run_on(loop, log, std::move(source), api.get(), std::move(options));
+}
+
+}  // namespace
+
+int cmd_agent_run(Args words) {
+  const std::vector<Flag> flags = all_flags();
+  const ArgTable table = {
+      .command = "jogak agent run", .summary = kSummary, .flags = flags, .examples = kExamples};
+  std::vector<std::string_view> rest;
+  const auto taken = agent::take_plugin_flags(words, rest);
+  if (!taken) return report_error(table.command, taken.error());
+  int exit_code = kExitDone;
+  const auto args = parse_or_answer(table, rest, exit_code);
+  if (!args) return exit_code;
+  const auto code = run_agent(*args, *taken);
+  return code ? *code : report_error(table.command, code.error());
+}
+
+}  // namespace jogak::cli
