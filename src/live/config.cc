@@ -238,7 +238,6 @@ Result<void> check_config(const SchedulerConfig& config) {
 
 Result<SchedulerConfig> read_config(const std::string& file, std::string_view text) {
   SchedulerConfig config;
-  if (!is_utf8(text)) return invalid("{}: is not UTF-8 text", file);
   JOGAK_TRY_VOID(read_yaml_map(file, text, "a map that begins with apiVersion: jogak.io/v1",
                                [&](YamlFields& fields) { read_all(fields, config); }));
   if (auto checked = check_config(config); !checked) {

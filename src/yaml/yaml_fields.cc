@@ -13,6 +13,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "base/edit_distance.h"
+#include "base/json_writer.h"
 #include "base/parse_number.h"
 #include "base/quantity.h"
 
@@ -122,9 +123,20 @@ std::string span_text(TimeUs span) {
   return text;
 }
 
+namespace {
+
+// Parts of the file stand in it, and an error is one line.
+std::string one_line(std::string text) {
+  std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; }, ' ');
+  return text;
+}
+
+}  // namespace
+
 Result<void> read_yaml_map(const std::string& file, std::string_view text,
                            std::string_view expected,
                            const std::function<void(YamlFields& fields)>& read) {
+  if (!is_utf8(text)) return invalid("{}: is not UTF-8 text", file);
   YamlErrors errors(file);
   try {
     const std::string whole(text);
@@ -133,8 +145,9 @@ Result<void> read_yaml_map(const std::string& file, std::string_view text,
     YamlFields fields(errors, root, "");
     read(fields);
   } catch (const YAML::Exception& error) {
-    if (error.mark.is_null()) return invalid("{}: {}", file, error.msg);
-    return invalid("{}:{}: {}", file, error.mark.line + 1, error.msg);
+    const std::string what = one_line(error.msg);
+    if (error.mark.is_null()) return invalid("{}: {}", file, what);
+    return invalid("{}:{}: {}", file, error.mark.line + 1, what);
   }
   return errors.result();
 }
@@ -152,8 +165,8 @@ void YamlErrors::add(int line, std::string_view path, std::string_view what) {
   if (error_) return;
   const std::string where = line == 0 ? file_ : fmt::format("{}:{}", file_, line);
   error_ = Error{.code = Errc::Invalid,
-                 .what = path.empty() ? fmt::format("{}: {}", where, what)
-                                      : fmt::format("{}: {}: {}", where, path, what)};
+                 .what = one_line(path.empty() ? fmt::format("{}: {}", where, what)
+                                               : fmt::format("{}: {}: {}", where, path, what))};
 }
 
 Result<void> YamlErrors::result() const {
