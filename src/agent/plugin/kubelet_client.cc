@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include <api/device_plugin.grpc.pb.h>
 #include <api/pod_resources.grpc.pb.h>
@@ -91,9 +92,11 @@ struct KubeletClient::Impl {
     const std::scoped_lock lock(mutex);
     calls.insert(context);
   }
-  void end(grpc::ClientContext* context) {
+  // Posts the answer under the lock: the destructor, and with it the loop's end, waits for that.
+  void end(grpc::ClientContext* context, Loop::Task answer) {
     const std::scoped_lock lock(mutex);
     calls.erase(context);
+    loop.post(std::move(answer));
     if (calls.empty()) idle.notify_all();
   }
 };
@@ -134,13 +137,16 @@ void KubeletClient::register_resource(const RegisterCall& asked, RegisterDone do
   auto stub = std::make_shared<::v1beta1::Registration::Stub>(call->channel);
   stub->async()->Register(&call->context, &call->request, &call->response,
                           [impl = impl_, call, stub, socket = asked.kubelet_socket,
-                           done = std::move(done)](const grpc::Status& status) {
+                           done = std::move(done)](const grpc::Status& status) mutable {
                             Result<void> result;
                             if (!status.ok()) result = std::unexpected(to_error(socket, status));
-                            impl->loop.post([impl, done, result = std::move(result)] {
-                              if (!impl->is_gone) done(result);
-                            });
-                            impl->end(&call->context);
+                            grpc::ClientContext* const context = &call->context;
+                            // gRPC is still in the channel: it ends on the loop, with the call.
+                            impl->end(context,
+                                      [impl, done, result = std::move(result),
+                                       keep = std::pair(std::move(stub), std::move(call))] {
+                                        if (!impl->is_gone) done(result);
+                                      });
                           });
 }
 
@@ -151,20 +157,22 @@ void KubeletClient::list_holdings(const std::string& socket, HoldingsDone done) 
   call->channel = dial(socket);
   impl_->begin(&call->context);
   auto stub = std::make_shared<::v1::PodResourcesLister::Stub>(call->channel);
-  stub->async()->List(
-      &call->context, &call->request, &call->response,
-      [impl = impl_, call, stub, socket, done = std::move(done)](const grpc::Status& status) {
-        auto result = std::make_shared<Result<std::vector<Holding>>>();
-        if (status.ok()) {
-          *result = to_holdings(call->response);
-        } else {
-          *result = std::unexpected(to_error(socket, status));
-        }
-        impl->loop.post([impl, done, result] {
-          if (!impl->is_gone) done(std::move(*result));
-        });
-        impl->end(&call->context);
-      });
+  stub->async()->List(&call->context, &call->request, &call->response,
+                      [impl = impl_, call, stub, socket,
+                       done = std::move(done)](const grpc::Status& status) mutable {
+                        auto result = std::make_shared<Result<std::vector<Holding>>>();
+                        if (status.ok()) {
+                          *result = to_holdings(call->response);
+                        } else {
+                          *result = std::unexpected(to_error(socket, status));
+                        }
+                        grpc::ClientContext* const context = &call->context;
+                        // gRPC is still in the channel: it ends on the loop, with the call.
+                        impl->end(context, [impl, done, result,
+                                            keep = std::pair(std::move(stub), std::move(call))] {
+                          if (!impl->is_gone) done(std::move(*result));
+                        });
+                      });
 }
 
 Result<std::vector<Holding>> read_holdings(std::string_view list_response) {
