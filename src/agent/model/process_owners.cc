@@ -182,7 +182,10 @@ void ProcessOwnerFinder::list_folders() {
   by_pod_.clear();
   by_container_.clear();
   for (const std::string& name : names_in(paths_.pod_logs)) {
-    if (auto holder = parse_pod_log_folder(name)) by_pod_[holder->pod_uid] = *std::move(holder);
+    auto holder = parse_pod_log_folder(name);
+    if (!holder) continue;
+    const std::string uid = holder->pod_uid;
+    by_pod_[uid] = *std::move(holder);
   }
   for (const std::string& name : names_in(paths_.container_logs)) {
     if (auto found = parse_container_log(name)) by_container_.insert(*std::move(found));
