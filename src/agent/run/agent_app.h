@@ -114,6 +114,7 @@ class AgentApp {
   std::unique_ptr<PodHoldsWriter> pod_holds_;
   TimerId holdings_timer_ = 0;
   bool is_asking_holdings_ = false;
+  bool asks_again_ = false;  // as soon as the answer under way is there
   std::string holdings_problem_;
   std::unique_ptr<GpuWatch> watch_;
 };

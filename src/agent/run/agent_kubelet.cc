@@ -51,6 +51,7 @@ void AgentApp::start_plugin() {
 void AgentApp::on_allocated() {
   if (pod_holds_ != nullptr) pod_holds_->forget_written();
   if (kubelet_ == nullptr) return;
+  asks_again_ = is_asking_holdings_;  // what is under way may be from before
   loop_.cancel(holdings_timer_);
   holdings_timer_ = loop_.after(kAfterAllocate, [this] { ask_holdings(); });
 }
@@ -66,7 +67,8 @@ void AgentApp::ask_holdings() {
 void AgentApp::on_holdings(Result<std::vector<Holding>> holdings) {
   is_asking_holdings_ = false;
   loop_.cancel(holdings_timer_);
-  holdings_timer_ = loop_.after(options_.holdings_every, [this] { ask_holdings(); });
+  const TimeUs pause = std::exchange(asks_again_, false) ? kAfterAllocate : options_.holdings_every;
+  holdings_timer_ = loop_.after(pause, [this] { ask_holdings(); });
   const TimeUs now = loop_.now();
   if (holdings) {
     if (!std::exchange(holdings_problem_, "").empty()) {
