@@ -77,7 +77,6 @@ void SchedulerDriver::write_claims(const std::string& key, Job& job) {
                          pvc->second.selected_node == claim.plan.node;
     if (!is_told) to_write.push_back(claim.plan);
   }
-  job.claims_open = to_write.size();
   for (const Claim& claim : job.claims) {
     assumed_claims_[claim_key(claim.plan)] = key;
     assume_claims("PersistentVolumeClaim", claim.plan.ns, claim.plan.name);
@@ -94,9 +93,15 @@ void SchedulerDriver::write_claims(const std::string& key, Job& job) {
         not_bound(key, *late, Errc::Timeout, "the volumes were not bound in time");
       }));
   repeat_claims(key, job.ref.uid);
+  send_claims(key, job, to_write);
+}
+
+void SchedulerDriver::send_claims(const std::string& key, Job& job,
+                                  const std::vector<ClaimPlan>& plans) {
+  job.claims_open = plans.size();
   // Answers may come before the call returns, and end the job.
   const std::string uid = job.ref.uid;
-  for (const ClaimPlan& plan : to_write) {
+  for (const ClaimPlan& plan : plans) {
     api_.plan_claim(plan, guarded([this, key, uid](const Result<void>& outcome) {
                       claim_written(key, uid, outcome);
                     }));
@@ -117,13 +122,7 @@ void SchedulerDriver::repeat_claims(const std::string& key, const std::string& u
                             claim.plan.volume.empty() ? claim.is_node_shown : claim.is_volume_shown;
                         if (!is_told) to_write.push_back(claim.plan);
                       }
-                      job->claims_open = to_write.size();
-                      for (const ClaimPlan& plan : to_write) {
-                        api_.plan_claim(plan,
-                                        guarded([this, key, uid](const Result<void>& outcome) {
-                                          claim_written(key, uid, outcome);
-                                        }));
-                      }
+                      send_claims(key, *job, to_write);
                     }));
 }
 

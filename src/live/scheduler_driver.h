@@ -184,6 +184,7 @@ class SchedulerDriver {
   Engine& engine_of(const Job& job);
   bool plan_claims(Job& job, core::PodId pod, core::NodeId node);
   void write_claims(const std::string& key, Job& job);
+  void send_claims(const std::string& key, Job& job, const std::vector<ClaimPlan>& plans);
   void repeat_claims(const std::string& key, const std::string& uid);
   void claim_written(const std::string& key, const std::string& uid, const Result<void>& outcome);
   void check_claims(const std::string& key, Job& job);

@@ -14,29 +14,12 @@
 
 #include <array>
 
+#include "base/base64.h"
 #include "base/doc.h"
 
 namespace jogak::playground {
 
 namespace {
-
-std::string base64(std::string_view bytes) {
-  static constexpr std::string_view kLetters =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      const bool is_in = i + k < bytes.size();
-      group = (group << 8U) | (is_in ? static_cast<unsigned char>(bytes[i + k]) : 0U);
-    }
-    for (std::size_t k = 0; k < 4; ++k) {
-      const bool is_in = i + k <= bytes.size();
-      text += is_in ? kLetters[(group >> (18U - 6U * static_cast<unsigned>(k))) & 63U] : '=';
-    }
-  }
-  return text;
-}
 
 std::unexpected<Error> system_error(std::string_view what, const std::string& path) {
   return fail(Errc::Unavailable, "{} {}: {}", what, path, std::strerror(errno));
@@ -56,7 +39,8 @@ Result<std::string> random_token() {
 
 std::string kubeconfig_text(const Access& access) {
   Doc cluster = Doc::object().set("server", access.url);
-  if (!access.ca_pem.empty()) cluster.set("certificate-authority-data", base64(access.ca_pem));
+  if (!access.ca_pem.empty())
+    cluster.set("certificate-authority-data", base64_encode(access.ca_pem));
   const auto named = [](std::string_view key, Doc value) {
     return Doc::array().push(Doc::object().set("name", "jogak").set(key, std::move(value)));
   };

@@ -7,42 +7,19 @@
 # it the test is skipped (exit code 77).
 # usage: test/client/python_client_test.py [unittest options]   with JOGAK_BINARY set
 
-import os
 import pathlib
-import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-ENVIRONMENT = HERE.parents[1] / "build" / "client"
-WANTED = "kubernetes>=31"
 SKIPPED = 77
 
 
-def in_environment():
-    """The interpreter of the virtual environment, made when missing; None when it cannot be."""
-    python = ENVIRONMENT / "bin" / "python3"
-    try:
-        if not python.exists():
-            subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True,
-                           capture_output=True, timeout=120)
-        if subprocess.run([python, "-c", "import kubernetes"], capture_output=True).returncode:
-            subprocess.run([python, "-m", "pip", "install", "--quiet", "--retries", "1",
-                            "--disable-pip-version-check", WANTED],
-                           check=True, capture_output=True, timeout=240)
-    except (subprocess.SubprocessError, OSError):
-        return None
-    return python
-
-
 def main():
-    try:
-        import kubernetes  # noqa: F401
-    except ImportError:
-        python = None if sys.prefix == str(ENVIRONMENT) else in_environment()
-        if python is None:
-            print(f"skipped: no Python package {WANTED}, and pip could not install it")
-            return SKIPPED
-        os.execv(python, [str(python), __file__, *sys.argv[1:]])
+    sys.path.insert(0, str(HERE.parent))
+    from python_package import obtain
+
+    if not obtain("client", "kubernetes", "kubernetes>=31", __file__):
+        return SKIPPED
     sys.path[:0] = [str(HERE), str(HERE.parent / "e2e")]
     import client_cases
 

@@ -9,29 +9,10 @@
 
 import os
 import pathlib
-import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-ENVIRONMENT = HERE.parents[1] / "build" / "nvml-py"
-WANTED = "nvidia-ml-py>=12.560"
 SKIPPED = 77
-
-
-def in_environment():
-    """The interpreter of the virtual environment, made when missing; None when it cannot be."""
-    python = ENVIRONMENT / "bin" / "python3"
-    try:
-        if not python.exists():
-            subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True,
-                           capture_output=True, timeout=120)
-        if subprocess.run([python, "-c", "import pynvml"], capture_output=True).returncode:
-            subprocess.run([python, "-m", "pip", "install", "--quiet", "--retries", "1",
-                            "--disable-pip-version-check", WANTED],
-                           check=True, capture_output=True, timeout=240)
-    except (subprocess.SubprocessError, OSError):
-        return None
-    return python
 
 
 def main():
@@ -39,14 +20,11 @@ def main():
     if not library:
         print("JOGAK_NVML_SIM_LIBRARY: the path of libjogak-nvml-sim.so", file=sys.stderr)
         return 2
-    try:
-        import pynvml  # noqa: F401
-    except ImportError:
-        python = None if sys.prefix == str(ENVIRONMENT) else in_environment()
-        if python is None:
-            print(f"skipped: no Python package {WANTED}, and pip could not install it")
-            return SKIPPED
-        os.execv(python, [str(python), __file__, *sys.argv[1:]])
+    sys.path.insert(0, str(HERE.parent))
+    from python_package import obtain
+
+    if not obtain("nvml-py", "pynvml", "nvidia-ml-py>=12.560", __file__):
+        return SKIPPED
     sys.path.insert(0, str(HERE))
     import nvidia_ml_py_cases
 
