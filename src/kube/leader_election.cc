@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "base/utc_time.h"
 #include "kube/lease_record.h"
-#include "kube/micro_time.h"
 
 namespace jogak::kube {
 
@@ -202,7 +202,7 @@ LeaseRecord LeaderElection::Impl::my_record() const {
   if (seen && exists) record = *seen;
   if (!exists || record.holder != options.identity) {
     record.transitions = exists ? record.transitions + 1 : 0;
-    record.acquire_time = micro_time(now());
+    record.acquire_time = utc_micros(now());
   }
   record.holder = options.identity;
   record.duration_seconds = options.lease_duration / kSecondInUs;
@@ -323,7 +323,7 @@ void LeaderElection::Impl::release_write() {
   LeaseRecord record = *seen;
   record.holder.clear();
   record.duration_seconds = 1;
-  record.acquire_time = micro_time(now());
+  record.acquire_time = utc_micros(now());
   const auto body = write_lease(seen_json, options.ns, options.name, record, now());
   if (!body) return released();
   send("PUT", *body, &Impl::release_wrote);

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "kube/micro_time.h"
+#include "base/utc_time.h"
 
 namespace jogak::kube {
 
@@ -68,7 +68,7 @@ Result<std::string> write_lease(std::string_view base, std::string_view ns, std:
   spec["leaseDurationSeconds"] = record.duration_seconds;
   spec["leaseTransitions"] = record.transitions;
   spec["acquireTime"] = record.acquire_time;
-  spec["renewTime"] = micro_time(now);
+  spec["renewTime"] = utc_micros(now);
   return lease.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

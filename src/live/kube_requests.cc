@@ -8,7 +8,7 @@
 #include <fmt/core.h>
 
 #include "base/json_writer.h"
-#include "kube/micro_time.h"
+#include "base/utc_time.h"
 #include "kube/object_claim.h"
 
 namespace jogak::live {
@@ -18,8 +18,6 @@ namespace {
 constexpr std::size_t kNoteBytesMax = 1024;
 constexpr std::string_view kStrategicPatch = "application/strategic-merge-patch+json";
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
-
-std::string time_text(TimeUs time) { return kube::micro_time(time).substr(0, 19) + "Z"; }
 
 void write_uid(JsonWriter& json, std::string_view uid) {
   json.key("metadata").begin_object().field("uid", uid).end_object();
@@ -95,7 +93,7 @@ kube::ApiRequest refusal_request(const ClusterApi::Refusal& refusal, TimeUs now)
         .field("reason", refusal.reason)
         .field("message", refusal.message);
     // It changes with the status alone, which was False before.
-    if (!refusal.is_update) json.field("lastTransitionTime", time_text(now));
+    if (!refusal.is_update) json.field("lastTransitionTime", utc_seconds(now));
     json.end_object().end_array();
   }
   if (refusal.nominated_node != nullptr) {
@@ -119,7 +117,7 @@ kube::ApiRequest disruption_request(const PodRef& victim, std::string_view messa
       .field("status", "True")
       .field("reason", "PreemptionByScheduler")
       .field("message", message)
-      .field("lastTransitionTime", time_text(now));
+      .field("lastTransitionTime", utc_seconds(now));
   json.end_object().end_array().end_object().end_object();
   return patch(pod_target(victim) + "/status", kStrategicPatch, json.take());
 }
@@ -178,7 +176,7 @@ std::string event_json(const PodNote& note, std::string_view ns, std::string_vie
   JsonWriter json;
   json.begin_object().field("apiVersion", "events.k8s.io/v1").field("kind", "Event");
   json.key("metadata").begin_object().field("name", name).field("namespace", ns).end_object();
-  json.field("eventTime", kube::micro_time(now))
+  json.field("eventTime", utc_micros(now))
       .field("reportingController", note.reporter)
       .field("reportingInstance", fmt::format("{}-{}", note.reporter, host))
       .field("action", note.action)
@@ -194,7 +192,7 @@ std::string event_json(const PodNote& note, std::string_view ns, std::string_vie
 std::string series_json(int count, TimeUs last) {
   JsonWriter json;
   json.begin_object().key("series").begin_object();
-  json.field("count", count).field("lastObservedTime", kube::micro_time(last));
+  json.field("count", count).field("lastObservedTime", utc_micros(last));
   json.end_object().end_object();
   return json.take();
 }

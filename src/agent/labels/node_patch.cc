@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "kube/micro_time.h"
+#include "base/utc_time.h"
 
 namespace jogak::agent {
 
@@ -134,12 +134,6 @@ json condition_changes(const json& there, const std::vector<NodeCondition>& want
   return changed;
 }
 
-// "2026-02-02T02:09:39Z": the type of these fields has no fractions.
-std::string whole_seconds(TimeUs time) {
-  const std::string text = kube::micro_time(time);
-  return text.substr(0, text.find('.')) + "Z";
-}
-
 std::string dumped(const json& value) {
   // What others wrote may not be UTF-8; it goes back with marks in its place.
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -153,7 +147,7 @@ Result<NodePatches> node_patches(std::string_view node_json, const NodeWish& wis
   if (!metadata.is_object() || text_at(metadata, "name").empty()) {
     return invalid("the answer of the api server is no node: it has no metadata.name");
   }
-  const std::string time = whole_seconds(now);
+  const std::string time = utc_seconds(now);
   const json& annotations = member(metadata, "annotations");
   NodePatches patches;
   json patch = json::object();

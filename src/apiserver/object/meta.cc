@@ -7,33 +7,12 @@
 #include <chrono>
 #include <cstdlib>
 
-#include <fmt/core.h>
+#include "base/utc_time.h"
 
 namespace jogak::api {
 namespace {
 
 const Doc kNull;
-
-struct Clock {
-  int year, hour, minute, second;
-  unsigned month, day;
-  std::int64_t micros;
-};
-
-Clock clock_of(TimeUs time) {
-  using namespace std::chrono;
-  const sys_time<microseconds> at{microseconds(time)};
-  const auto day = floor<days>(at);
-  const year_month_day date{day};
-  const hh_mm_ss clock{at - day};
-  return {.year = static_cast<int>(date.year()),
-          .hour = static_cast<int>(clock.hours().count()),
-          .minute = static_cast<int>(clock.minutes().count()),
-          .second = static_cast<int>(clock.seconds().count()),
-          .month = static_cast<unsigned>(date.month()),
-          .day = static_cast<unsigned>(date.day()),
-          .micros = clock.subseconds().count()};
-}
 
 // Takes a number of exactly so many digits, and the mark that follows it where one is given.
 bool take(std::string_view& text, std::size_t digits, int& value, char mark = '\0') {
@@ -141,17 +120,9 @@ bool set_condition(Doc& object, std::string_view type, std::string_view status,
   return has_changed;
 }
 
-std::string format_time(TimeUs time) {
-  const Clock at = clock_of(time);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", at.year, at.month, at.day, at.hour,
-                     at.minute, at.second);
-}
+std::string format_time(TimeUs time) { return utc_seconds(time); }
 
-std::string format_micro_time(TimeUs time) {
-  const Clock at = clock_of(time);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", at.year, at.month, at.day,
-                     at.hour, at.minute, at.second, at.micros);
-}
+std::string format_micro_time(TimeUs time) { return utc_micros(time); }
 
 std::optional<TimeUs> parse_time(std::string_view text) {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0, micros = 0, offset = 0;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calendar is the standard library's; only the six decimals are ours.
-#include "kube/micro_time.h"
+//
+// The calendar is the standard library's. Both forms are cut from one, so that they cannot differ
+// in more than the decimals.
+#include "base/utc_time.h"
 
 #include <chrono>
 
 #include <fmt/core.h>
 
-namespace jogak::kube {
+namespace jogak {
 
-std::string micro_time(TimeUs time) {
+std::string utc_micros(TimeUs time) {
   const std::chrono::sys_time<std::chrono::microseconds> at{std::chrono::microseconds(time)};
   const auto day = std::chrono::floor<std::chrono::days>(at);
   const std::chrono::year_month_day date(day);
@@ -19,4 +21,6 @@ std::string micro_time(TimeUs time) {
                      clock.subseconds().count());
 }
 
-}  // namespace jogak::kube
+std::string utc_seconds(TimeUs time) { return utc_micros(time).replace(19, 7, ""); }
+
+}  // namespace jogak
