@@ -85,7 +85,9 @@ Result<std::unique_ptr<NvmlSource>> NvmlSource::open(const std::string& nvml,
   constexpr std::string_view kSim = "sim:";
   if (nvml.starts_with(kSim)) {
     JOGAK_TRY(sim::MachineSpec spec, sim::load_machine(nvml.substr(kSim.size()), identity));
-    JOGAK_TRY(auto machine, sim::Machine::create(std::move(spec), {}));
+    JOGAK_TRY(
+        auto machine,
+        sim::Machine::create(std::move(spec), {.faults_file = sim::faults_file_of_environment()}));
     return of_machine(std::move(machine));
   }
   JOGAK_TRY(auto library, Library::open(nvml == "auto" ? "" : nvml, driver_roots));

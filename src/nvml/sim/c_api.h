@@ -6,6 +6,7 @@
 // nodes can live in one program.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "nvml/abi.h"
@@ -28,6 +29,9 @@ class UseMachine {
 
 // The thread's machine, else that of the environment; null when there is none.
 Machine* current_machine();
+
+// What JOGAK_NVML_SIM_FAULTS says: the file with the line of standing faults; "": none.
+std::string faults_file_of_environment();
 
 // The function of this name, as dlsym gives it for the shared library; null when there is none or
 // the current machine's library is too old for it.

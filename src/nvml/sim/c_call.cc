@@ -19,7 +19,7 @@ thread_local Machine* thread_machine = nullptr;
 
 Result<std::unique_ptr<Machine>> machine_of_environment(const std::string& name) {
   JOGAK_TRY(MachineSpec spec, load_machine(name));
-  return Machine::create(std::move(spec), {});
+  return Machine::create(std::move(spec), {.faults_file = faults_file_of_environment()});
 }
 
 Machine* environment_machine() {
@@ -36,6 +36,11 @@ Machine* environment_machine() {
 }
 
 }  // namespace
+
+std::string faults_file_of_environment() {
+  const char* const path = std::getenv("JOGAK_NVML_SIM_FAULTS");  // NOLINT(concurrency-mt-unsafe)
+  return path == nullptr ? "" : path;
+}
 
 UseMachine::UseMachine(Machine* machine) : before_(thread_machine) { thread_machine = machine; }
 UseMachine::~UseMachine() { thread_machine = before_; }

@@ -4,7 +4,10 @@
 #include "nvml/sim/machine.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "base/mono_clock.h"
 #include "nvml/abi_constants.h"
@@ -40,6 +43,7 @@ Machine::Machine(MachineSpec spec, Options options)
     : spec_(std::move(spec)), options_(std::move(options)) {
   driver_version_ = spec_.driver_version;
   began_ = options_.now ? options_.now() : mono_now_ns() / 1000;
+  if (!options_.faults_file.empty()) faults_file_.emplace(options_.faults_file);
   for (std::size_t i = 0; i < spec_.gpus.size(); ++i) {
     GpuState gpu;
     gpu.index = static_cast<int>(i);
@@ -73,6 +77,7 @@ std::vector<int> Machine::visible_gpus() const {
 
 void Machine::advance() {
   const TimeUs time = now();
+  if (faults_file_) look_at_faults_file();
   while (faults_done_ < spec_.faults.size() && spec_.faults[faults_done_].at <= time) {
     happen(spec_.faults[faults_done_++]);
   }
@@ -356,11 +361,84 @@ void Machine::inject(FaultSpec fault) {
   fault.at = now();
   if (!can_end(fault.kind) && fault.kind != FaultKind::DriverReload) fault.lasting = 0;
   const auto place = std::ranges::upper_bound(spec_.faults, fault.at, {}, &FaultSpec::at);
-  spec_.faults.insert(place, std::move(fault));
+  insert(std::move(fault));
+}
+
+void Machine::insert(FaultSpec fault) {
+  const auto at = static_cast<std::size_t>(place - spec_.faults.begin());
+  spec_.faults.insert(place, fault);
+  // It is the last of those that are due.
+  if (at == faults_done_) ++faults_done_;
+  happen(fault);
+}
+
+void Machine::stand(const std::vector<FaultSpec>& faults) {
+  const std::scoped_lock lock(mutex_);
   advance();
 }
 
 void Machine::start_process(int gpu, ProcessSpec process, int gi_id, int ci_id) {
+  do_stand(faults);
+}
+
+void Machine::do_stand(const std::vector<FaultSpec>& faults) {
+  const auto is_same = [](const FaultSpec& a, const FaultSpec& b) {
+    return a.kind == b.kind && a.gpu == b.gpu && a.code == b.code && a.count == b.count;
+  };
+  const auto has = [&](const std::vector<FaultSpec>& list, const FaultSpec& fault) {
+    return std::ranges::any_of(list, [&](const FaultSpec& one) { return is_same(one, fault); });
+  };
+  std::vector<FaultSpec> kept;
+  for (const FaultSpec& fault : standing_) {
+    if (has(faults, fault)) {
+      kept.push_back(fault);
+    } else {
+      end_standing(fault);
+    }
+  }
+  standing_ = std::move(kept);
+  for (const FaultSpec& wanted : faults) {
+    if (has(standing_, wanted)) continue;
+    FaultSpec fault = wanted;
+    fault.at = now();
+    fault.lasting = 0;
+    standing_.push_back(fault);
+    insert(fault);
+    if (fault.kind != FaultKind::Xid || !xid_asks_for_reset(fault.code)) continue;
+    for (GpuState& gpu : gpus_) {
+      if (acts_on(fault, gpu.index)) gpu.spec.counters.recovery_action = 1;
+    }
+  }
+}
+
+void Machine::end_standing(const FaultSpec& fault) {
+  if (can_end(fault.kind)) {
+    const auto at = std::ranges::find(spec_.faults, fault);
+    if (at != spec_.faults.end()) at->lasting = std::max<TimeUs>(1, now() - fault.at);
+  }
+  if (fault.kind == FaultKind::Thermal || fault.kind == FaultKind::PowerBrake) return;
+  for (GpuState& gpu : gpus_) {
+    if (acts_on(fault, gpu.index)) heal(gpu);
+  }
+}
+
+// A reset in which nothing is lost: what counts begins anew, instances and processes stay.
+void Machine::heal(GpuState& gpu) {
+  gpu.counting_since = now() + 1;  // what happened at this very moment is over, too
+  gpu.spec.counters.rows_pending = false;
+  gpu.spec.counters.recovery_action = 0;
+}
+
+void Machine::look_at_faults_file() {
+  const auto text = faults_file_->changed(now());
+  if (!text) return;
+  const auto faults = parse_standing_faults(*text, static_cast<int>(gpus_.size()));
+  if (!faults) {
+    // Nobody else is there to hear it.
+    fmt::print(stderr, "{}: {}\n", faults_file_->path(), faults.error().what);
+    return;
+  }
+  do_stand(*faults);
   const std::scoped_lock lock(mutex_);
   gpus_[static_cast<std::size_t>(gpu)].processes.push_back(
       {.spec = std::move(process), .gi_id = gi_id, .ci_id = ci_id});

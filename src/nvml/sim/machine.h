@@ -22,6 +22,11 @@
 
 #include "nvml/abi.h"
 #include "nvml/sim/machine_spec.h"
+#include "nvml/sim/standing.h"
+
+namespace jogak {
+class YamlFields;
+}
 
 namespace jogak::nvml::sim {
 
@@ -95,7 +100,10 @@ struct GpmSampleState {
 class Machine {
  public:
   struct Options {
-    std::function<TimeUs()> now;  // microseconds, any zero; empty: the machine's own clock
+    std::function<TimeUs()> now = {};  // microseconds, any zero; empty: the machine's own clock
+    // A file with a line of standing faults (standing.h), looked at ten times a second while
+    // somebody asks the machine anything. "": none.
+    std::string faults_file = {};
     // With a clock of its own nothing waits: slow calls and event waits return at once.
     bool is_virtual() const { return now != nullptr; }
   };
@@ -171,6 +179,9 @@ class Machine {
   void inject(FaultSpec fault);  // happens now; `at` is set
   void start_process(int gpu, ProcessSpec process, int gi_id, int ci_id);
   bool end_process(std::int64_t pid);
+  // From now on these faults stand, and no others that stood: what is new happens, what is gone
+  // ends, and its GPU is healed. `at`, `lasting` are set.
+  void stand(const std::vector<FaultSpec>& faults);
   void set_load(int gpu, Wave load);
   void reset_gpu(int gpu);
 
@@ -185,6 +196,11 @@ class Machine {
   MachineSpec spec_;
   Options options_;
   TimeUs began_ = 0;
+  void insert(FaultSpec fault);
+  void do_stand(const std::vector<FaultSpec>& faults);
+  void end_standing(const FaultSpec& fault);
+  void heal(GpuState& gpu);
+  void look_at_faults_file();
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<GpuState> gpus_;
@@ -201,6 +217,8 @@ class Machine {
   std::uint64_t log_begin_ = 0;
 };
 
+  std::vector<FaultSpec> standing_;
+  std::optional<FaultsFile> faults_file_;
 // Slices of the compute instance profiles that a GPU instance offers, by query index; 0: not there.
 int compute_profile_slices(const MigProfileSpec& profile, int query_index);
 int compute_profile_count(const MigProfileSpec& profile, int query_index);
