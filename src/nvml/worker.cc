@@ -12,7 +12,7 @@ Worker::Worker(Loop& loop, std::unique_ptr<GpuSource> source, Options options)
   state_->source = std::move(source);
   state_->worker = this;
   state_->loop = &loop;
-  thread_ = std::thread([state = state_] { thread_main(state); });
+  if (options_.has_thread) thread_ = std::thread([state = state_] { thread_main(state); });
 }
 
 Worker::~Worker() {
@@ -25,6 +25,7 @@ Worker::~Worker() {
     state_->jobs.clear();
     state_->changed.notify_all();
   }
+  if (!thread_.joinable()) return;
   if (is_hung_) {
     thread_.detach();
   } else {
@@ -32,7 +33,14 @@ Worker::~Worker() {
   }
 }
 
+void Worker::run_here(const Job& job) {
+  loop_.post([alive = is_alive_, deliver = job.work(*state_->source)] {
+    if (*alive) deliver();
+  });
+}
+
 void Worker::add(Job job) {
+  if (!options_.has_thread) return run_here(job);
   if (is_hung_ || waiting_.size() >= options_.jobs_max) {
     Error error{.code = is_hung_ ? Errc::Timeout : Errc::Unavailable,
                 .what = is_hung_ ? "an earlier call to NVML hangs" : "too many calls to NVML wait"};

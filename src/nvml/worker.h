@@ -4,6 +4,9 @@
 // A call into a broken driver cannot be cancelled, so a job that takes longer than the limit is
 // given up: its answer becomes Errc::Timeout at once, the thread counts as hung until it comes
 // back, and jobs meanwhile are answered with Timeout, too.
+//
+// Simulated machines need no thread: without one a job runs where it is asked for, and its answer
+// is posted all the same, so that callers see one order of things.
 #pragma once
 
 #include <condition_variable>
@@ -24,6 +27,7 @@ class Worker {
   struct Options {
     TimeUs call_limit = 30 * kSecondInUs;  // of one job; poll_events counts its wait
     std::size_t jobs_max = 256;            // waiting; more are answered Unavailable
+    bool has_thread = true;  // else jobs run on the loop's; for sources that never wait
   };
 
   // The loop must outlive the worker.
@@ -33,7 +37,8 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // `job` runs on the NVML thread, `done` on the loop with its answer. On the loop's thread.
+  // `job` runs on the NVML thread, `done` on the loop with its answer, never within this call. On
+  // the loop's thread.
   template <class T>
   void run(std::function<Result<T>(GpuSource&)> job, std::function<void(Result<T>)> done);
 
@@ -58,6 +63,7 @@ class Worker {
   };
   static void thread_main(const std::shared_ptr<State>& state);
   void add(Job job);
+  void run_here(const Job& job);
   void watch(std::uint64_t number);
   void finished(std::uint64_t number, const std::function<void()>& deliver);
 

@@ -57,6 +57,43 @@ class HandLoop final : public Loop {
   std::deque<Task> tasks_;
 };
 
+TEST(Worker, WithoutAThreadTheJobRunsHereAndTheAnswerIsPosted) {
+  testing::MadeMachine machine("identity: t\ngpus: [{model: T4}]\n");
+  HandLoop loop;
+  Worker worker(loop, std::move(machine.source), {.has_thread = false});
+  int jobs = 0;
+  int answers = 0;
+  worker.run<std::size_t>(
+      [&](GpuSource& source) -> Result<std::size_t> {
+        ++jobs;
+        JOGAK_TRY(const NodeFacts facts, source.facts());
+        return facts.gpus.size();
+      },
+      [&](const Result<std::size_t>& gpus) {
+        ASSERT_TRUE(gpus);
+        EXPECT_EQ(*gpus, 1U);
+        ++answers;
+      });
+  EXPECT_EQ(jobs, 1);
+  EXPECT_EQ(answers, 0);
+  loop.run_until([&] { return answers == 1; });
+}
+
+TEST(Worker, WithoutAThreadNoAnswerComesAfterTheEnd) {
+  testing::MadeMachine machine("identity: t\ngpus: [{model: T4}]\n");
+  HandLoop loop;
+  int answers = 0;
+  {
+    Worker worker(loop, std::move(machine.source), {.has_thread = false});
+    worker.run<bool>([](GpuSource&) { return Result<bool>(true); },
+                     [&](const Result<bool>&) { ++answers; });
+  }
+  bool is_last = false;
+  loop.post([&] { is_last = true; });
+  loop.run_until([&] { return is_last; });
+  EXPECT_EQ(answers, 0);
+}
+
 TEST(Worker, JobsRunInOrderAndAnswerOnTheLoop) {
   HandLoop loop;
   testing::MadeMachine made("gpus:\n- {model: T4}\n");

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `jogak agent run` as a whole: one loop owns the model of the node, everything else reads its
-// snapshots or hands it facts.
+// `jogak agent run` as a whole: the agent of the node (node_agent.h) between the real kubelet, the
+// real API server and an HTTP port.
 //
-//   GpuWatch (NVML thread) ──┐                   ┌─> DevicePlugin ── kubelet
-//   PodResources ────────────┼─> NodeModel ──────┼─> Exporter ────── /metrics
-//   /proc, log folders ──────┘   (snapshots)     ├─> NodeWriter ──── labels, conditions
-//                                                └─> PodHoldsWriter, features file, CDI files
+//   kubelet ── DevicePlugin, KubeletClient ──┐
+//   API server ── NodeWriter, PodHoldsWriter ┼── NodeAgent ── GpuSource (NVML thread)
+//   HTTP: /metrics, /livez, /readyz ─────────┘
 //
 // Each part works without the others; what cannot be had (no kubelet, no API server, no driver) is
 // tried again, and the rest goes on.
@@ -14,21 +13,16 @@
 
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
+#include <vector>
 
-#include "agent/exporter/exporter.h"
 #include "agent/labels/node_writer.h"
-#include "agent/model/node_model.h"
-#include "agent/model/process_owners.h"
-#include "agent/plugin/annotations.h"
-#include "agent/plugin/cdi.h"
 #include "agent/plugin/device_plugin.h"
-#include "agent/run/gpu_watch.h"
+#include "agent/plugin/kubelet_client.h"
+#include "agent/run/node_agent.h"
 #include "agent/run/options.h"
 #include "agent/run/pod_holds.h"
 #include "base/log.h"
-#include "base/metrics.h"
 #include "base/result.h"
 #include "kube/api_client.h"
 #include "net/epoll_loop.h"
@@ -58,23 +52,15 @@ class AgentApp {
   std::string not_ready() const;
   // Of the server; 0 without one.
   std::uint16_t port() const;
-  const NodeModel& model() const { return model_; }
 
  private:
   using LeftoversDone = DevicePlugin::LeftoversDone;
 
+  NodePorts ports();
   void add_series();
-  void on_news(GpuWatch::News news);
-  void publish();
-  void update_plugin(const NodeSnapshot& node);
-  void update_cdi(const nvml::NodeFacts& facts);
-  void update_node(const NodeSnapshot& node);
-  void write_features(const NodeSnapshot& node);
-  void find_host(const nvml::NodeFacts& facts);
   void look_for_ready();
-  void start_plugin();
-  void finish_mig_change();
 
+  void on_offer(PluginSnapshotPtr offer);
   void on_allocated();
   void ask_holdings();
   void on_holdings(Result<std::vector<Holding>> holdings);
@@ -86,27 +72,12 @@ class AgentApp {
   Log& log_;
   kube::ApiClient* const api_;
   const AgentOptions options_;
-  const OnFailure on_failure_;
+  OnFailure on_failure_;
   const TimeUs began_;
   bool is_ready_ = false;
   TimeUs ready_after_ = 0;
   std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
 
-  Registry registry_;
-  NodeModel model_;
-  ProcessOwnerFinder owners_;
-  LabelOptions label_options_;
-
-  // Of the last snapshot that the plugin and the node were told of.
-  std::shared_ptr<const nvml::NodeFacts> told_facts_;
-  UnhealthyReasons told_unhealthy_;
-  HostFiles host_;
-  std::set<std::string> told_problems_;  // of the inventory and the labels, for the log
-  std::string told_cdi_problem_;
-  bool had_pids_ = false;
-  bool has_recovered_mig_ = false;
-
-  std::unique_ptr<Exporter> exporter_;
   std::unique_ptr<net::HttpServer> server_;
   std::unique_ptr<DevicePlugin> plugin_;
   std::unique_ptr<KubeletClient> kubelet_;
@@ -115,8 +86,7 @@ class AgentApp {
   TimerId holdings_timer_ = 0;
   bool is_asking_holdings_ = false;
   bool asks_again_ = false;  // as soon as the answer under way is there
-  std::string holdings_problem_;
-  std::unique_ptr<GpuWatch> watch_;
+  std::unique_ptr<NodeAgent> node_;
 };
 
 }  // namespace jogak::agent

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The part of the agent that deals with the kubelet and with what its pods do: the device plugin,
-// who holds what, processes that are still there, and a change of MIG layouts that was cut short.
-#include <algorithm>
-#include <filesystem>
+// The part of the agent that deals with the kubelet: the device plugin, who holds what, and
+// processes that are still on a device.
 #include <map>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "agent/mig/manager.h"
-#include "agent/mig/pod_holders.h"
 #include "agent/run/agent_app.h"
 #include "base/file.h"
 
@@ -28,7 +23,8 @@ using Processes = std::map<std::string, std::vector<nvml::ProcessFacts>>;  // by
 
 }  // namespace
 
-void AgentApp::start_plugin() {
+void AgentApp::on_offer(PluginSnapshotPtr offer) {
+  if (plugin_ != nullptr) return plugin_->update(std::move(offer));
   plugin_ = std::make_unique<DevicePlugin>(
       loop_, log_,
       DevicePluginOptions{.kubelet_socket = options_.kubelet_socket,
@@ -44,6 +40,7 @@ void AgentApp::start_plugin() {
       [this](std::vector<PluginDevice> devices, LeftoversDone done) {
         ask_leftovers(std::move(devices), std::move(done));
       });
+  plugin_->update(std::move(offer));
 }
 
 // ---- who holds what --------------------------------------------------------------------------
@@ -69,25 +66,7 @@ void AgentApp::on_holdings(Result<std::vector<Holding>> holdings) {
   loop_.cancel(holdings_timer_);
   const TimeUs pause = std::exchange(asks_again_, false) ? kAfterAllocate : options_.holdings_every;
   holdings_timer_ = loop_.after(pause, [this] { ask_holdings(); });
-  const TimeUs now = loop_.now();
-  if (holdings) {
-    if (!std::exchange(holdings_problem_, "").empty()) {
-      log_.info("the kubelet says again which pod holds what");
-    }
-    model_.on_holdings(*std::move(holdings), now);
-    if (pod_holds_ != nullptr && told_facts_ != nullptr) {
-      const auto node = model_.snapshot(now);
-      pod_holds_->want(holds_annotations(*node->facts, *node->holdings));
-    }
-  } else {
-    if (holdings_problem_ != holdings.error().what) {
-      log_.warn("the kubelet cannot say which pod holds what; trying again",
-                {{"error", holdings.error().what}});
-    }
-    holdings_problem_ = holdings.error().what;
-    model_.on_holdings_failure(holdings.error(), now);
-  }
-  if (told_facts_ != nullptr && !std::exchange(has_recovered_mig_, true)) finish_mig_change();
+  node_->on_holdings(std::move(holdings));
 }
 
 // ---- leftovers -------------------------------------------------------------------------------
@@ -95,7 +74,7 @@ void AgentApp::on_holdings(Result<std::vector<Holding>> holdings) {
 void AgentApp::ask_leftovers(std::vector<PluginDevice> devices, LeftoversDone done) {
   std::set<std::string> gpus;
   for (const PluginDevice& device : devices) gpus.insert(device.gpu_uuid);
-  watch_->worker().run<Processes>(
+  node_->worker().run<Processes>(
       [gpus = std::move(gpus)](nvml::GpuSource& source) -> Result<Processes> {
         Processes processes;
         for (const std::string& gpu : gpus) {
@@ -117,37 +96,6 @@ void AgentApp::ask_leftovers(std::vector<PluginDevice> devices, LeftoversDone do
           }
         }
         done(std::move(leftovers));
-      });
-}
-
-// ---- MIG -------------------------------------------------------------------------------------
-
-// Whoever died in the middle of a change left a journal: the change is finished, or undone, before
-// anybody takes half a layout for one that was wanted.
-void AgentApp::finish_mig_change() {
-  std::error_code error;
-  if (options_.mig_journal.empty() || !std::filesystem::exists(options_.mig_journal, error)) return;
-  const auto node = model_.snapshot(loop_.now());
-  using Reports = std::vector<MigGpuReport>;
-  watch_->worker().run<Reports>(
-      [path = options_.mig_journal,
-       holders = pod_holders(*node->facts, *node->holders)](nvml::GpuSource& source) {
-        MigJournalFile store(path);
-        return MigManager(source, store).recover(holders);
-      },
-      [this](const Result<Reports>& reports) {
-        if (!reports) {
-          log_.error("a change of MIG layouts that was cut short could not be finished",
-                     {{"error", reports.error().what}});
-          return;
-        }
-        for (const MigGpuReport& report : *reports) {
-          log_.info("a change of MIG layouts that was cut short",
-                    {{"gpu", report.uuid},
-                     {"state", state_text(report.state)},
-                     {"reason", report.reason}});
-        }
-        if (!reports->empty()) watch_->look_again();
       });
 }
 

@@ -16,7 +16,7 @@ GpuWatch::GpuWatch(Loop& loop, Log& log, NodeModel& model, std::unique_ptr<nvml:
       model_(model),
       options_(options),
       on_news_(std::move(on_news)),
-      worker_(loop, std::move(source), {}) {}
+      worker_(loop, std::move(source), options.worker) {}
 
 GpuWatch::~GpuWatch() {
   for (const TimerId timer : {facts_timer_, sample_timer_, event_timer_}) loop_.cancel(timer);
@@ -25,7 +25,25 @@ GpuWatch::~GpuWatch() {
 void GpuWatch::start() {
   ask_facts();
   next_sample_ = loop_.now();
-  ask_events();
+  poll_each();
+}
+
+void GpuWatch::look(std::function<void()> done) {
+  looks_.push_back(std::move(done));
+  look_again();
+}
+
+// What look() wants besides the facts, which are there now or cannot be had.
+void GpuWatch::end_looks() {
+  if (looks_.empty() || asks_facts_again_) return;
+  const auto tell = [looks = std::exchange(looks_, {})] {
+    for (const auto& done : looks) {
+      if (done) done();
+    }
+  };
+  if (!facts_problem_.empty()) return tell();
+  ask_events(nullptr);
+  ask_samples(tell);
 }
 
 // ---- facts -----------------------------------------------------------------------------------
@@ -40,7 +58,8 @@ void GpuWatch::look_again() {
 
 void GpuWatch::facts_after(TimeUs delay) {
   loop_.cancel(facts_timer_);
-  facts_timer_ = loop_.after(delay, [this] { look_again(); });
+  facts_timer_ = 0;
+  if (delay > 0) facts_timer_ = loop_.after(delay, [this] { look_again(); });
 }
 
 void GpuWatch::ask_facts() {
@@ -61,6 +80,8 @@ void GpuWatch::on_facts(Result<nvml::NodeFacts> facts) {
     model_.on_facts_failure(facts.error(), now);
     facts_after(options_.facts_retry);
     on_news_(News::NoFacts);
+    asks_facts_again_ = false;  // they are asked again anyhow
+    end_looks();
     return;
   }
   if (!std::exchange(facts_problem_, "").empty()) {
@@ -74,13 +95,23 @@ void GpuWatch::on_facts(Result<nvml::NodeFacts> facts) {
   const bool is_first = !std::exchange(has_facts_, true);
   facts_after(options_.facts_every);
   on_news_(News::Facts);
+  end_looks();
   if (std::exchange(asks_facts_again_, false)) ask_facts();
-  if (is_first) ask_samples();
+  if (is_first) sample_each();
 }
 
 // ---- samples ---------------------------------------------------------------------------------
 
-void GpuWatch::ask_samples() {
+void GpuWatch::sample_each() {
+  ask_samples([this] {
+    if (options_.sample_every == 0) return;
+    // The beat is kept; one that was missed is left out.
+    next_sample_ = std::max(next_sample_ + options_.sample_every, loop_.now());
+    sample_timer_ = loop_.at(next_sample_, [this] { sample_each(); });
+  });
+}
+
+void GpuWatch::ask_samples(std::function<void()> then) {
   worker_.run<std::vector<Sampled>>(
       [uuids = uuids_, wants = options_.wants](nvml::GpuSource& source) {
         std::vector<Sampled> samples;
@@ -90,8 +121,9 @@ void GpuWatch::ask_samples() {
         }
         return Result<std::vector<Sampled>>(std::move(samples));
       },
-      [this, uuids = uuids_](Result<std::vector<Sampled>> samples) {
+      [this, uuids = uuids_, then = std::move(then)](Result<std::vector<Sampled>> samples) {
         on_samples(uuids, std::move(samples));
+        if (then) then();
       });
 }
 
@@ -114,22 +146,26 @@ void GpuWatch::on_samples(const std::vector<std::string>& uuids,
   }
   model_.on_tick(now);
   if (is_stale && facts_problem_.empty()) look_again();
-  // The beat is kept; one that was missed is left out.
-  next_sample_ = std::max(next_sample_ + options_.sample_every, now);
-  sample_timer_ = loop_.at(next_sample_, [this] { ask_samples(); });
   on_news_(News::Samples);
 }
 
 // ---- events ----------------------------------------------------------------------------------
 
-void GpuWatch::ask_events() {
+void GpuWatch::poll_each() {
+  if (options_.event_every == 0) return;
+  ask_events([this] { event_timer_ = loop_.after(options_.event_every, [this] { poll_each(); }); });
+}
+
+void GpuWatch::ask_events(std::function<void()> then) {
   worker_.run<std::vector<nvml::GpuEvent>>(
       [](nvml::GpuSource& source) { return source.poll_events(0); },
-      [this](const Result<std::vector<nvml::GpuEvent>>& events) { on_events(events); });
+      [this, then = std::move(then)](const Result<std::vector<nvml::GpuEvent>>& events) {
+        on_events(events);
+        if (then) then();
+      });
 }
 
 void GpuWatch::on_events(const Result<std::vector<nvml::GpuEvent>>& events) {
-  event_timer_ = loop_.after(options_.event_every, [this] { ask_events(); });
   if (!events || events->empty()) {
     if (!events && has_facts_ && facts_problem_.empty()) look_again();
     return;

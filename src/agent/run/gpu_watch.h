@@ -20,12 +20,14 @@
 
 namespace jogak::agent {
 
+// Intervals of 0: only when look() asks for it, as simulated nodes want it that come in hundreds.
 struct GpuWatchOptions {
   TimeUs sample_every = kSecondInUs;
   TimeUs event_every = 200 * kMsInUs;
   TimeUs facts_every = 60 * kSecondInUs;
   TimeUs facts_retry = kSecondInUs;  // after a failure
   nvml::SampleWants wants = {};
+  nvml::Worker::Options worker = {};
 };
 
 class GpuWatch {
@@ -44,6 +46,9 @@ class GpuWatch {
   void start();
   // The facts may have changed.
   void look_again();
+  // Facts, events and a sample of every GPU, all once; then `done` (null: nobody waits), unless the
+  // watch has ended by then.
+  void look(std::function<void()> done = nullptr);
   // For others that need the driver; what they run must be quick.
   nvml::Worker& worker() { return worker_; }
 
@@ -55,10 +60,13 @@ class GpuWatch {
 
   void ask_facts();
   void on_facts(Result<nvml::NodeFacts> facts);
-  void ask_samples();
+  void ask_samples(std::function<void()> then);
   void on_samples(const std::vector<std::string>& uuids, Result<std::vector<Sampled>> samples);
-  void ask_events();
+  void sample_each();
+  void ask_events(std::function<void()> then);
   void on_events(const Result<std::vector<nvml::GpuEvent>>& events);
+  void poll_each();
+  void end_looks();
   void facts_after(TimeUs delay);
 
   Loop& loop_;
@@ -72,7 +80,8 @@ class GpuWatch {
   bool has_facts_ = false;
   TimerId facts_timer_ = 0, sample_timer_ = 0, event_timer_ = 0;
   TimeUs next_sample_ = 0;
-  nvml::Worker worker_;  // last: its answers come to the members above
+  std::vector<std::function<void()>> looks_;  // wait for the facts
+  nvml::Worker worker_;                       // last: its answers come to the members above
 };
 
 }  // namespace jogak::agent

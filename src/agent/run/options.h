@@ -15,6 +15,7 @@
 #include "agent/plugin/config.h"
 #include "base/loop.h"
 #include "base/result.h"
+#include "nvml/worker.h"
 
 namespace jogak::agent {
 
@@ -52,9 +53,11 @@ struct AgentOptions {
 
   std::string mig_journal = "/var/lib/jogak/mig-journal.json";  // "": none is looked for
 
+  // 0: only when asked (NodeAgent::look).
   TimeUs sample_every = kSecondInUs;
   TimeUs event_every = 200 * kMsInUs;
   TimeUs facts_every = 60 * kSecondInUs;
+  nvml::Worker::Options worker = {};
   TimeUs holdings_every = 5 * kSecondInUs;
 };
 

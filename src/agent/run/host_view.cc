@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The machine as Linux shows it.
+#include "agent/run/host_view.h"
+
+#include <string_view>
+#include <utility>
+
+#include "agent/model/process_owners.h"
+#include "base/file.h"
+
+namespace jogak::agent {
+
+namespace {
+
+constexpr std::int64_t kSmallFileMax = 4096;
+
+std::string first_line(const std::string& path) {
+  const auto text = read_file(path, kSmallFileMax);
+  return text ? text->substr(0, text->find('\n')) : std::string();
+}
+
+// "00000000:07:00.0" as sysfs names it: "0000:07:00.0".
+std::string sysfs_name(std::string_view bus_id) {
+  std::string name(bus_id.size() > 12 ? bus_id.substr(bus_id.size() - 12) : bus_id);
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return name;
+}
+
+std::map<std::string, std::uint32_t> read_pci_classes(const nvml::NodeFacts& facts) {
+  std::map<std::string, std::uint32_t> classes;
+  for (const nvml::GpuFacts& gpu : facts.gpus) {
+    const std::string text =
+        first_line("/sys/bus/pci/devices/" + sysfs_name(gpu.pci_bus_id) + "/class");
+    std::uint32_t value = 0;
+    if (text.starts_with("0x") && text.size() <= 10) {
+      for (const char c : std::string_view(text).substr(2)) {
+        const bool is_digit = c >= '0' && c <= '9';
+        if (!is_digit && (c < 'a' || c > 'f')) break;
+        value = value * 16 + static_cast<std::uint32_t>(is_digit ? c - '0' : c - 'a' + 10);
+      }
+    }
+    if (value != 0) classes[gpu.pci_bus_id] = value;
+  }
+  return classes;
+}
+
+HostFiles find_files(const nvml::NodeFacts& facts, const PluginConfig& config) {
+  const std::string& inside = config.driver_root_in_container;
+  const bool is_mounted =
+      !find_host_files({.driver = inside}, facts.driver_version).libraries.empty();
+  HostRoots roots;
+  roots.driver = is_mounted ? inside : config.driver_root;
+  roots.hook_path = config.cdi_hook_path;
+  return find_host_files(roots, facts.driver_version);
+}
+
+}  // namespace
+
+HostView real_host(const AgentOptions& options) {
+  HostView host;
+  host.machine = first_line(options.plugin.gfd.machine_type_file);
+  host.files = find_files;
+  host.pci_classes = read_pci_classes;
+  host.owners = [finder = std::make_shared<ProcessOwnerFinder>()](
+                    const std::vector<std::int64_t>& pids) { return finder->find(pids); };
+  host.put_cdi = [folder = options.cdi_folder](const std::vector<CdiFile>& files) {
+    return CdiFolder(folder).put(files);
+  };
+  host.put_labels = write_features_file;
+  if (!options.mig_journal.empty()) {
+    host.mig_journal = std::make_shared<MigJournalFile>(options.mig_journal);
+  }
+  return host;
+}
+
+}  // namespace jogak::agent

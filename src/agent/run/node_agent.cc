@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The order of things: facts come first, then the host's files and CDI files that they imply, then
+// the offer to the kubelet; nothing is offered that a container could not be given.
+#include "agent/run/node_agent.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "agent/mig/manager.h"
+#include "agent/mig/pod_holders.h"
+#include "agent/run/wishes.h"
+
+namespace jogak::agent {
+
+namespace {
+
+// Costs 20 ms for each GPU and direction on real drivers, so only where it is wanted.
+bool wants_pcie_throughput(const Counters& counters) {
+  return std::ranges::any_of(counters.specs, [](const CounterSpec& spec) {
+    return spec.field != nullptr && (spec.field->name == "DCGM_FI_DEV_PCIE_TX_THROUGHPUT" ||
+                                     spec.field->name == "DCGM_FI_DEV_PCIE_RX_THROUGHPUT");
+  });
+}
+
+NodeModelOptions model_options(const AgentOptions& options) {
+  return {.health = options.health,
+          .xid_window = options.render.xid_window,
+          .clock_event_window = options.render.clock_event_window};
+}
+
+GpuWatchOptions watch_options(const AgentOptions& options) {
+  return {.sample_every = options.sample_every,
+          .event_every = options.event_every,
+          .facts_every = options.facts_every,
+          .wants = {.processes = true,
+                    .pcie_throughput =
+                        options.listen.is_on && wants_pcie_throughput(options.render.counters),
+                    .gpm = options.listen.is_on},
+          .worker = options.worker};
+}
+
+bool has_node_labels(const AgentOptions& options) {
+  return options.labels == LabelPlace::Node || options.labels == LabelPlace::Auto;
+}
+
+}  // namespace
+
+NodeAgent::NodeAgent(Loop& loop, Log& log, std::unique_ptr<nvml::GpuSource> source,
+                     AgentOptions options, HostView host, NodePorts ports)
+    : loop_(loop),
+      log_(log),
+      options_(std::move(options)),
+      host_view_(std::move(host)),
+      ports_(std::move(ports)),
+      model_(model_options(options_)),
+      label_options_(label_options(options_.plugin)),
+      watch_(std::make_unique<GpuWatch>(loop, log, model_, std::move(source),
+                                        watch_options(options_),
+                                        [this](GpuWatch::News news) { on_news(news); })) {
+  label_options_.machine = host_view_.machine;
+  if (!options_.plugin.gfd.no_timestamp) label_options_.timestamp = loop.now();
+  if (options_.listen.is_on) {
+    exporter_ = std::make_unique<Exporter>(ExporterOptions{.render = options_.render}, &registry_,
+                                           [this] { return loop_.now(); });
+  }
+}
+
+NodeAgent::~NodeAgent() = default;
+
+void NodeAgent::start() { watch_->start(); }
+
+void NodeAgent::look(std::function<void()> done) { watch_->look(std::move(done)); }
+
+// ---- what happens ----------------------------------------------------------------------------
+
+void NodeAgent::on_news(GpuWatch::News news) {
+  using News = GpuWatch::News;
+  if (news == News::NoFacts && options_.plugin.fail_on_init_error && told_facts_ == nullptr) {
+    if (std::exchange(has_failed_, true) || !ports_.failure) return;
+    const auto node = model_.snapshot(loop_.now());
+    ports_.failure({.code = Errc::Unavailable,
+                    .what = fmt::format("the GPUs cannot be listed: {}; with "
+                                        "--fail-on-init-error=false the agent waits for them",
+                                        node->health->driver_problem)});
+    return;
+  }
+  if (news == News::Samples && host_view_.owners) {
+    const std::vector<std::int64_t> pids = model_.pids();
+    if (!pids.empty() || had_pids_) model_.on_owners(host_view_.owners(pids));
+    had_pids_ = !pids.empty();
+  }
+  publish();
+}
+
+void NodeAgent::publish() {
+  const auto node = model_.snapshot(loop_.now());
+  if (exporter_ != nullptr) exporter_->publish(*node);
+  if (!node->has_facts) return;
+  UnhealthyReasons unhealthy = unhealthy_reasons(*node, loop_.now());
+  const bool is_new = told_facts_ != node->facts;
+  // Facts are read each minute and are mostly what they were.
+  const bool has_changed = is_new && (told_facts_ == nullptr || !(*told_facts_ == *node->facts));
+  told_facts_ = node->facts;
+  if (has_changed) {
+    find_host(*node->facts);
+    update_cdi(*node->facts);
+  }
+  const bool is_otherwise = has_changed || unhealthy != told_unhealthy_;
+  if (is_otherwise) {
+    told_unhealthy_ = std::move(unhealthy);
+    update_offer(*node);
+  }
+  update_wish(*node, is_otherwise);
+  if (options_.labels == LabelPlace::File && has_changed) write_features(*node);
+}
+
+void NodeAgent::find_host(const nvml::NodeFacts& facts) {
+  if (host_view_.files) host_ = host_view_.files(facts, options_.plugin);
+  if (host_view_.pci_classes) label_options_.pci_class = host_view_.pci_classes(facts);
+}
+
+void NodeAgent::update_cdi(const nvml::NodeFacts& facts) {
+  if (!host_view_.put_cdi || !options_.device_plugin || !options_.plugin.uses_cdi()) return;
+  const auto put = host_view_.put_cdi(make_cdi_files(facts, options_.plugin, host_));
+  const std::string problem = put ? "" : put.error().what;
+  if (!problem.empty() && problem != told_cdi_problem_) {
+    log_.error("the CDI files could not be written", {{"error", problem}});
+  }
+  told_cdi_problem_ = problem;
+}
+
+void NodeAgent::update_offer(const NodeSnapshot& node) {
+  if (!options_.device_plugin) return;
+  offer_ = make_snapshot(*node.facts, options_.plugin, host_, told_unhealthy_);
+  for (const std::string& problem : offer_->inventory.problems) {
+    if (told_problems_.insert(problem).second) {
+      log_.warn("a device is not offered", {{"reason", problem}});
+    }
+  }
+  if (ports_.offer) ports_.offer(offer_);
+}
+
+void NodeAgent::update_wish(const NodeSnapshot& node, bool has_changed) {
+  if (!ports_.wish || (!has_node_labels(options_) && !options_.reports)) return;
+  if (!has_changed && told_health_ == node.health_changes) return;
+  told_health_ = node.health_changes;
+  ports_.wish(node_wish(node, options_, label_options_, has_node_labels(options_), loop_.now()));
+}
+
+void NodeAgent::write_features(const NodeSnapshot& node) {
+  if (!host_view_.put_labels) return;
+  const FeatureLabels labels = feature_labels(*node.facts, label_options_);
+  for (const std::string& warning : labels.warnings) {
+    if (told_problems_.insert(warning).second) log_.warn("a label", {{"problem", warning}});
+  }
+  const auto written = host_view_.put_labels(options_.plugin.gfd.output_file, labels.labels);
+  if (!written) {
+    log_.error("the features file could not be written", {{"error", written.error().what}});
+  }
+}
+
+// ---- who holds what --------------------------------------------------------------------------
+
+void NodeAgent::on_holdings(Result<std::vector<Holding>> holdings) {
+  const TimeUs now = loop_.now();
+  if (holdings) {
+    if (!std::exchange(holdings_problem_, "").empty()) {
+      log_.info("the kubelet says again which pod holds what");
+    }
+    model_.on_holdings(*std::move(holdings), now);
+    if (ports_.holds && options_.reports && told_facts_ != nullptr) {
+      const auto node = model_.snapshot(now);
+      ports_.holds(holds_annotations(*node->facts, *node->holdings));
+    }
+  } else {
+    if (holdings_problem_ != holdings.error().what) {
+      log_.warn("the kubelet cannot say which pod holds what; trying again",
+                {{"error", holdings.error().what}});
+    }
+    holdings_problem_ = holdings.error().what;
+    model_.on_holdings_failure(holdings.error(), now);
+  }
+  if (told_facts_ != nullptr && !std::exchange(has_recovered_mig_, true)) finish_mig_change();
+}
+
+// ---- MIG -------------------------------------------------------------------------------------
+
+// Whoever died in the middle of a change left a journal: the change is finished, or undone, before
+// anybody takes half a layout for one that was wanted.
+void NodeAgent::finish_mig_change() {
+  if (host_view_.mig_journal == nullptr) return;
+  const auto node = model_.snapshot(loop_.now());
+  using Reports = std::vector<MigGpuReport>;
+  worker().run<Reports>(
+      [store = host_view_.mig_journal,
+       holders = pod_holders(*node->facts, *node->holders)](nvml::GpuSource& source) {
+        const auto journal = store->load();
+        if (journal && journal->empty()) return Result<Reports>(Reports{});
+        return MigManager(source, *store).recover(holders);
+      },
+      [this](const Result<Reports>& reports) {
+        if (!reports) {
+          log_.error("a change of MIG layouts that was cut short could not be finished",
+                     {{"error", reports.error().what}});
+          return;
+        }
+        for (const MigGpuReport& report : *reports) {
+          log_.info("a change of MIG layouts that was cut short",
+                    {{"gpu", report.uuid},
+                     {"state", state_text(report.state)},
+                     {"reason", report.reason}});
+        }
+        if (!reports->empty()) watch_->look_again();
+      });
+}
+
+}  // namespace jogak::agent

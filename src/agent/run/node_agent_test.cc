@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The agent of a node under virtual time: what it tells of a simulated machine, and when.
+#include "agent/run/node_agent.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "agent/run/testing/node_rig.h"
+
+namespace jogak::agent {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using testing::NodeRig;
+
+constexpr auto kTwoT4 = "identity: t\ngpus: [{model: T4, count: 2}]\n";
+
+TEST(NodeAgent, tells_what_is_there_once) {
+  NodeRig rig(kTwoT4);
+  rig.start();
+  rig.loop.run_for(200 * kSecondInUs);
+  ASSERT_EQ(rig.offers.size(), 1U);
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"), ElementsAre("healthy", "healthy"));
+  ASSERT_EQ(rig.wishes.size(), 1U);
+  EXPECT_THAT(rig.wishes[0].labels, Contains(Key("nvidia.com/gpu.product")));
+  EXPECT_THAT(rig.wishes[0].annotations, Contains(Key(std::string(kGpusAnnotation))));
+  EXPECT_EQ(rig.wishes[0].conditions.size(), 4U);
+}
+
+TEST(NodeAgent, an_xid_takes_one_gpu_off_the_offer_and_a_reset_brings_it_back) {
+  NodeRig rig(std::string(kTwoT4) + R"(faults:
+- {kind: xid, at: 10s, gpu: 1, code: 79}
+- {kind: reset, at: 100s, gpu: 1}
+)");
+  rig.start();
+  rig.loop.run_for(11 * kSecondInUs);
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"), ElementsAre("healthy", HasSubstr("xid 79")));
+  EXPECT_TRUE(rig.condition("GpuUnusable"));
+  rig.loop.run_for(120 * kSecondInUs);
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"), ElementsAre("healthy", "healthy"));
+  EXPECT_FALSE(rig.condition("GpuUnusable"));
+}
+
+TEST(NodeAgent, asked_only_by_look_nothing_is_left_to_do) {
+  AgentOptions options = NodeRig::quiet();
+  NodeRig rig(std::string(kTwoT4) + "faults: [{kind: xid, at: 10s, gpu: 0, code: 79}]\n", options);
+  rig.start();
+  rig.loop.run_ready();
+  EXPECT_TRUE(rig.loop.idle());
+  EXPECT_EQ(rig.offers.size(), 1U);
+  rig.loop.run_for(3600 * kSecondInUs);
+  EXPECT_EQ(rig.offers.size(), 1U);
+  int looks = 0;
+  rig.node->look([&] { ++looks; });
+  rig.node->look([&] { ++looks; });
+  rig.loop.run_ready();
+  EXPECT_EQ(looks, 2);
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"), ElementsAre(HasSubstr("xid 79"), "healthy"));
+  EXPECT_TRUE(rig.loop.idle());
+  const auto node = rig.node->snapshot();
+  EXPECT_EQ(node->time, rig.loop.now());
+  EXPECT_NE(node->gpus[0].sample, nullptr);
+}
+
+TEST(NodeAgent, a_look_ends_where_there_is_no_driver) {
+  AgentOptions options = NodeRig::quiet();
+  options.plugin.fail_on_init_error = false;
+  NodeRig rig("identity: t\ndriver: {hasDriver: false}\ngpus: [{model: T4}]\n", options);
+  rig.start();
+  int looks = 0;
+  rig.node->look([&] { ++looks; });
+  rig.loop.run_for(10 * kSecondInUs);
+  EXPECT_EQ(looks, 1);
+  EXPECT_FALSE(rig.node->has_facts());
+  EXPECT_THAT(rig.failures, IsEmpty());
+}
+
+TEST(NodeAgent, without_a_driver_it_fails_once_where_that_was_asked_for) {
+  NodeRig rig("identity: t\ndriver: {hasDriver: false}\ngpus: [{model: T4}]\n");
+  rig.start();
+  rig.loop.run_for(10 * kSecondInUs);
+  EXPECT_THAT(rig.failures, ElementsAre(HasSubstr("--fail-on-init-error=false")));
+}
+
+TEST(NodeAgent, tells_which_pod_holds_what) {
+  NodeRig rig(kTwoT4);
+  rig.start();
+  rig.loop.run_ready();
+  rig.hold("nvidia.com/gpu", rig.gpu_uuid(1), "ml/train-0");
+  EXPECT_THAT(rig.holds, ElementsAre(Key(PodName{"ml", "train-0"})));
+}
+
+TEST(NodeAgent, has_a_page_of_the_last_news) {
+  NodeRig rig(kTwoT4);
+  rig.start();
+  rig.loop.run_for(2 * kSecondInUs);
+  ASSERT_NE(rig.node->exporter(), nullptr);
+  EXPECT_THAT(*rig.node->exporter()->page(ExpositionFormat::Text),
+              HasSubstr("DCGM_FI_DEV_GPU_TEMP{"));
+}
+
+TEST(NodeAgent, two_runs_tell_the_same) {
+  const auto run = [] {
+    NodeRig rig(
+        "identity: t\ngpus: [{model: A100-SXM4-40GB, count: 4}]\n"
+        "faults: [{kind: thermal, at: 5s, gpu: 2, for: 60s}]\n");
+    rig.start();
+    rig.loop.run_for(300 * kSecondInUs);
+    return *rig.node->exporter()->page(ExpositionFormat::Text);
+  };
+  EXPECT_EQ(run(), run());
+}
+
+}  // namespace
+}  // namespace jogak::agent

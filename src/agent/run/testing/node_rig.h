@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A NodeAgent on a simulated machine under virtual time, with everything it tells written down.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/run/node_agent.h"
+#include "base/log.h"
+#include "base/sim_loop.h"
+#include "nvml/sim/machine.h"
+
+namespace jogak::agent::testing {
+
+struct NodeRig {
+  // The machine as nvml::testing::machine_text() takes it; its time begins with the loop's.
+  explicit NodeRig(std::string_view machine_text, AgentOptions options = defaults());
+
+  // Plugin, exporter, labels and reports.
+  static AgentOptions defaults();
+  // Asks only when told to, and has no exporter.
+  static AgentOptions quiet();
+
+  void start() { node->start(); }
+  std::string gpu_uuid(int gpu) const;
+  // Each device of a resource in the last offer: "healthy", or the reason why it is not.
+  std::vector<std::string> offered(std::string_view resource) const;
+  std::vector<std::string> offered_ids(std::string_view resource) const;
+  // Whether a condition of the last wish tells of a problem.
+  bool condition(std::string_view type) const;
+  // The kubelet says from now on that a pod ("ns/name") holds it too; and that no pod holds any.
+  void hold(const std::string& resource, const std::string& id, const std::string& pod);
+  void hold_nothing();
+  // Of lines that have this text.
+  int logged(std::string_view text) const;
+
+  SimLoop loop;
+  CapturedLog lines;
+  Log log{loop, lines};
+  std::shared_ptr<nvml::sim::Machine> machine;
+  std::shared_ptr<MemoryJournal> journal = std::make_shared<MemoryJournal>();
+  std::vector<PluginSnapshotPtr> offers;
+  std::vector<NodeWish> wishes;
+  std::map<PodName, std::string> holds;
+  std::vector<std::string> failures;
+  std::vector<Holding> holdings;
+  std::unique_ptr<NodeAgent> node;
+};
+
+}  // namespace jogak::agent::testing
