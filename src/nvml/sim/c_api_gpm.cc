@@ -63,7 +63,7 @@ double load_of(Machine& machine, const GpmSampleState& from, const GpmSampleStat
   const GpuState& gpu = machine.gpus()[static_cast<std::size_t>(to.gpu)];
   double load = to.gi_id < 0 ? sim::mean_load(gpu, from.time, to.time) : 0;
   for (const sim::ProcessState* process : machine.processes(to.gpu)) {
-    if (to.gi_id < 0 || process->gi_id == to.gi_id) load += process->spec.sm_percent;
+    if (to.gi_id < 0 || process->gi_id == to.gi_id) load += sim::sm_percent_at(process->spec, to.time);
   }
   return std::clamp(load, 0.0, 100.0);
 }

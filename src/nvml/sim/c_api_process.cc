@@ -130,7 +130,7 @@ Return nvmlDeviceGetProcessUtilization(Device device, ProcessUtilizationSample* 
       return ProcessUtilizationSample{
           .pid = static_cast<std::uint32_t>(process.pid),
           .timestamp = time_of(t),
-          .sm_util = static_cast<std::uint32_t>(process.sm_percent),
+          .sm_util = static_cast<std::uint32_t>(sim::sm_percent_at(process, t.machine.now())),
           .mem_util = static_cast<std::uint32_t>(process.memory_percent),
           .enc_util = static_cast<std::uint32_t>(process.encoder_percent),
           .dec_util = static_cast<std::uint32_t>(process.decoder_percent)};
@@ -147,18 +147,18 @@ Return nvmlDeviceGetProcessesUtilizationInfo(Device device, ProcessesUtilization
     if (t.gpu.mig_enabled) return Return::NotSupported;
     const auto found = processes_of(t, kProcessAll);
     if (found.empty() || time_of(t) < info->last_seen_time_stamp) return Return::NotFound;
-    return sim::put_list(&info->process_samples_count, info->proc_util_array, found.size(),
-                         [&](std::size_t i) {
-                           const sim::ProcessSpec& process = found[i]->spec;
-                           ProcessUtilizationInfoV1 sample{};
-                           sample.timestamp = time_of(t);
-                           sample.pid = static_cast<std::uint32_t>(process.pid);
-                           sample.sm_util = static_cast<std::uint32_t>(process.sm_percent);
-                           sample.mem_util = static_cast<std::uint32_t>(process.memory_percent);
-                           sample.enc_util = static_cast<std::uint32_t>(process.encoder_percent);
-                           sample.dec_util = static_cast<std::uint32_t>(process.decoder_percent);
-                           return sample;
-                         });
+    return sim::put_list(
+        &info->process_samples_count, info->proc_util_array, found.size(), [&](std::size_t i) {
+          const sim::ProcessSpec& process = found[i]->spec;
+          ProcessUtilizationInfoV1 sample{};
+          sample.timestamp = time_of(t);
+          sample.pid = static_cast<std::uint32_t>(process.pid);
+          sample.sm_util = static_cast<std::uint32_t>(sim::sm_percent_at(process, t.machine.now()));
+          sample.mem_util = static_cast<std::uint32_t>(process.memory_percent);
+          sample.enc_util = static_cast<std::uint32_t>(process.encoder_percent);
+          sample.dec_util = static_cast<std::uint32_t>(process.decoder_percent);
+          return sample;
+        });
   });
 }
 

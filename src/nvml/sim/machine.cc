@@ -76,8 +76,8 @@ std::vector<int> Machine::visible_gpus() const {
 }
 
 void Machine::advance() {
-  const TimeUs time = now();
   if (faults_file_) look_at_faults_file();
+  const TimeUs time = now();
   while (faults_done_ < spec_.faults.size() && spec_.faults[faults_done_].at <= time) {
     happen(spec_.faults[faults_done_++]);
   }
@@ -154,6 +154,7 @@ void Machine::do_reset(GpuState& gpu) {
   gpu.mig_enabled = gpu.mig_pending;
   gpu.spec.ecc_enabled = gpu.ecc_pending;
   gpu.counting_since = now();
+  gpu.ended_load = 0;
   gpu.spec.counters.rows_pending = false;
   gpu.spec.counters.recovery_action = 0;
   gpu.processes.clear();
@@ -175,6 +176,7 @@ void Machine::do_reload(const FaultSpec& fault) {
     gpu.handle = 0;
     gpu.processes.clear();
     gpu.counting_since = down_until_;
+    gpu.ended_load = 0;
     // Boards that need a reset keep the mode in their InfoROM; the others forget it.
     if (gpu.spec.mig_support == MigSupport::AtOnce) gpu.mig_pending = false;
     gpu.mig_enabled = gpu.mig_pending;
@@ -358,13 +360,13 @@ void Machine::free_gpm_sample(const void* handle) { gpm_samples_.erase(handle_of
 void Machine::inject(FaultSpec fault) {
   const std::scoped_lock lock(mutex_);
   advance();
-  fault.at = now();
-  if (!can_end(fault.kind) && fault.kind != FaultKind::DriverReload) fault.lasting = 0;
-  const auto place = std::ranges::upper_bound(spec_.faults, fault.at, {}, &FaultSpec::at);
   insert(std::move(fault));
 }
 
 void Machine::insert(FaultSpec fault) {
+  fault.at = now();
+  if (!can_end(fault.kind) && fault.kind != FaultKind::DriverReload) fault.lasting = 0;
+  const auto place = std::ranges::upper_bound(spec_.faults, fault.at, {}, &FaultSpec::at);
   const auto at = static_cast<std::size_t>(place - spec_.faults.begin());
   spec_.faults.insert(place, fault);
   // It is the last of those that are due.
@@ -375,9 +377,6 @@ void Machine::insert(FaultSpec fault) {
 void Machine::stand(const std::vector<FaultSpec>& faults) {
   const std::scoped_lock lock(mutex_);
   advance();
-}
-
-void Machine::start_process(int gpu, ProcessSpec process, int gi_id, int ci_id) {
   do_stand(faults);
 }
 
@@ -425,6 +424,7 @@ void Machine::end_standing(const FaultSpec& fault) {
 // A reset in which nothing is lost: what counts begins anew, instances and processes stay.
 void Machine::heal(GpuState& gpu) {
   gpu.counting_since = now() + 1;  // what happened at this very moment is over, too
+  gpu.ended_load = 0;
   gpu.spec.counters.rows_pending = false;
   gpu.spec.counters.recovery_action = 0;
 }
@@ -439,6 +439,9 @@ void Machine::look_at_faults_file() {
     return;
   }
   do_stand(*faults);
+}
+
+void Machine::start_process(int gpu, ProcessSpec process, int gi_id, int ci_id) {
   const std::scoped_lock lock(mutex_);
   gpus_[static_cast<std::size_t>(gpu)].processes.push_back(
       {.spec = std::move(process), .gi_id = gi_id, .ci_id = ci_id});
@@ -446,10 +449,14 @@ void Machine::look_at_faults_file() {
 
 bool Machine::end_process(std::int64_t pid) {
   const std::scoped_lock lock(mutex_);
+  const TimeUs time = now();
   std::size_t ended = 0;
   for (GpuState& gpu : gpus_) {
-    ended += std::erase_if(gpu.processes,
-                           [&](const ProcessState& process) { return process.spec.pid == pid; });
+    ended += std::erase_if(gpu.processes, [&](const ProcessState& process) {
+      if (process.spec.pid != pid) return false;
+      gpu.ended_load += sm_seconds(process.spec, gpu.counting_since, time);
+      return true;
+    });
   }
   return ended > 0;
 }

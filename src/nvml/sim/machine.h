@@ -24,10 +24,6 @@
 #include "nvml/sim/machine_spec.h"
 #include "nvml/sim/standing.h"
 
-namespace jogak {
-class YamlFields;
-}
-
 namespace jogak::nvml::sim {
 
 struct ComputeInstanceState {
@@ -64,6 +60,7 @@ struct GpuState {
   TimeUs counting_since = 0;                // volatile counters and energy begin here
   std::vector<GpuInstanceState> instances;  // by id
   std::vector<ProcessState> processes;
+  double ended_load = 0;  // of processes that were ended; percent times seconds, since it counts
   std::uint64_t created = 0;  // compute instances so far: UUIDs are never reused
 };
 
@@ -177,11 +174,11 @@ class Machine {
 
   // Outside: lock by themselves, and may be called from any thread.
   void inject(FaultSpec fault);  // happens now; `at` is set
-  void start_process(int gpu, ProcessSpec process, int gi_id, int ci_id);
-  bool end_process(std::int64_t pid);
   // From now on these faults stand, and no others that stood: what is new happens, what is gone
   // ends, and its GPU is healed. `at`, `lasting` are set.
   void stand(const std::vector<FaultSpec>& faults);
+  void start_process(int gpu, ProcessSpec process, int gi_id, int ci_id);
+  bool end_process(std::int64_t pid);
   void set_load(int gpu, Wave load);
   void reset_gpu(int gpu);
 
@@ -189,6 +186,11 @@ class Machine {
   Machine(MachineSpec spec, Options options);
   Result<void> create_described_instances();
   void happen(const FaultSpec& fault);
+  void insert(FaultSpec fault);
+  void do_stand(const std::vector<FaultSpec>& faults);
+  void end_standing(const FaultSpec& fault);
+  void heal(GpuState& gpu);
+  void look_at_faults_file();
   void do_reset(GpuState& gpu);
   void do_reload(const FaultSpec& fault);
   void drop_instances(GpuState& gpu);
@@ -196,15 +198,12 @@ class Machine {
   MachineSpec spec_;
   Options options_;
   TimeUs began_ = 0;
-  void insert(FaultSpec fault);
-  void do_stand(const std::vector<FaultSpec>& faults);
-  void end_standing(const FaultSpec& fault);
-  void heal(GpuState& gpu);
-  void look_at_faults_file();
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<GpuState> gpus_;
   std::size_t faults_done_ = 0;
+  std::vector<FaultSpec> standing_;
+  std::optional<FaultsFile> faults_file_;
   TimeUs down_until_ = 0;
   std::string driver_version_;
   std::uint64_t generation_ = 1;
@@ -217,8 +216,6 @@ class Machine {
   std::uint64_t log_begin_ = 0;
 };
 
-  std::vector<FaultSpec> standing_;
-  std::optional<FaultsFile> faults_file_;
 // Slices of the compute instance profiles that a GPU instance offers, by query index; 0: not there.
 int compute_profile_slices(const MigProfileSpec& profile, int query_index);
 int compute_profile_count(const MigProfileSpec& profile, int query_index);

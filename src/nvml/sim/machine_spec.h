@@ -69,8 +69,15 @@ struct ProcessSpec {
   int instance = -1;  // of GpuSpec::mig_instances; -1: the whole GPU
   int sm_percent = 0, memory_percent = 0, encoder_percent = 0, decoder_percent = 0;
   TimeUs from = 0, until = 0;  // until 0: for ever
+  int sway_percent = 0;        // how far sm_percent goes up and down; not in files
   friend bool operator==(const ProcessSpec&, const ProcessSpec&) = default;
 };
+
+// What a process uses of the SMs while it runs.
+Wave sm_wave(const ProcessSpec& process);
+int sm_percent_at(const ProcessSpec& process, TimeUs time);
+// In percent times seconds, of what it ran between the two moments.
+double sm_seconds(const ProcessSpec& process, TimeUs from, TimeUs to);
 
 struct ClocksSpec {
   std::int64_t graphics = 0, sm = 0, memory = 0, video = 0;  // MHz

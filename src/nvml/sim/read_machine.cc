@@ -15,6 +15,7 @@
 #include "base/digest.h"
 #include "base/edit_distance.h"
 #include "base/parse_number.h"
+#include "nvml/sim/identity.h"
 #include "nvml/sim/machine_fields.h"
 #include "nvml/sim/models.h"
 #include "nvml/sim/names.h"
@@ -132,42 +133,6 @@ class Reader {
  private:
   YamlFields* fields_;
 };
-
-struct Host {
-  int numa_nodes = 2;
-  int cpus = 96;
-  std::string identity = "node";
-};
-
-constexpr std::array kBuses = {0x07, 0x0F, 0x47, 0x4E, 0x87, 0x90, 0xB7, 0xBD};
-
-// Half of the CPUs of a NUMA node are the first threads of its cores, half the second ones.
-std::string cpus_of(const Host& host, int node) {
-  const int half = host.cpus / 2;
-  const int each = half / host.numa_nodes;
-  if (each < 1) return "";
-  const int first = node * each;
-  const auto range = [&](int from) {
-    return each == 1 ? std::to_string(from) : fmt::format("{}-{}", from, from + each - 1);
-  };
-  return range(first) + "," + range(half + first);
-}
-
-void fill_identity(GpuSpec& gpu, int index, int count, const Host& host) {
-  const std::string key = fmt::format("{}/gpu/{}", host.identity, index);
-  if (gpu.uuid.empty()) gpu.uuid = "GPU-" + uuid_of(key);
-  if (gpu.serial.empty()) gpu.serial = serial_of(key);
-  if (gpu.bus_id.empty()) {
-    const auto at = static_cast<std::size_t>(index);
-    const int bus = at < kBuses.size() && count <= 8 ? kBuses[at] : 0x10 + 2 * index;
-    gpu.bus_id = fmt::format("{:08X}:{:02X}:00.0", 0, bus);
-  }
-  if (gpu.minor < 0) gpu.minor = index;
-  if (gpu.module_id < 0) gpu.module_id = index;
-  if (gpu.numa_node < 0 && host.numa_nodes > 0) gpu.numa_node = index * host.numa_nodes / count;
-  if (gpu.cpus.empty() && gpu.numa_node >= 0) gpu.cpus = cpus_of(host, gpu.numa_node);
-  if (gpu.pcie_switch < 0) gpu.pcie_switch = index / 2;
-}
 
 const MigProfileSpec* profile_named(const GpuSpec& gpu, std::string_view name) {
   const auto at = std::ranges::find(gpu.mig_profiles, name, &MigProfileSpec::name);
@@ -312,18 +277,13 @@ void read_fields(YamlFields& fields, std::string_view identity, MachineSpec& mac
   }
   Host host;
   read_host(fields, identity, host);
-  machine.driver_version = "550.90.07";
-  machine.driver_branch = "r550_00";
-  machine.cuda_major = 12;
-  machine.cuda_minor = 4;
+  set_usual_driver(machine);
   if (auto driver = fields.map("driver")) {
     Reader reader(*driver);
     visit_driver(reader, machine);
     driver->finish();
   }
-  if (machine.nvml_version.empty()) {
-    machine.nvml_version = fmt::format("{}.{}", machine.cuda_major, machine.driver_version);
-  }
+  fill_versions(machine);
   for (YamlFields& item : fields.maps("gpus")) {
     read_gpus(item, machine);
     if (fields.failed()) return;

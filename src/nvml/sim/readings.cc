@@ -37,7 +37,12 @@ double seconds_counted(const Machine& machine, const GpuState& gpu) {
 
 double load_seconds(const Machine& machine, const GpuState& gpu) {
   const TimeUs time = std::max(machine.now(), gpu.counting_since);
-  return wave_integral(gpu.spec.load, time) - wave_integral(gpu.spec.load, gpu.counting_since);
+  double load =
+      wave_integral(gpu.spec.load, time) - wave_integral(gpu.spec.load, gpu.counting_since);
+  for (const ProcessState& process : gpu.processes) {
+    load += sm_seconds(process.spec, gpu.counting_since, time);
+  }
+  return load + gpu.ended_load;
 }
 
 template <class Member>
@@ -50,9 +55,11 @@ int process_sum(const Machine& machine, const GpuState& gpu, Member member) {
 }  // namespace
 
 int gpu_percent(const Machine& machine, const GpuState& gpu) {
-  return fixed_percent(
-      gpu, "gpuPercent",
-      wave_at(gpu.spec.load, machine.now()) + process_sum(machine, gpu, &ProcessSpec::sm_percent));
+  double load = wave_at(gpu.spec.load, machine.now());
+  for (const ProcessState* process : machine.processes(gpu.index)) {
+    load += sm_percent_at(process->spec, machine.now());
+  }
+  return fixed_percent(gpu, "gpuPercent", load);
 }
 
 int memory_percent(const Machine& machine, const GpuState& gpu) {

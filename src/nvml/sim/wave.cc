@@ -2,6 +2,7 @@
 //
 // Load as a function of time, and its integral in closed form: energy and byte counters follow from
 // it without a clock that ticks, and any moment can be asked for in any order.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -59,6 +60,28 @@ double wave_integral(const Wave& wave, TimeUs time) {
     return (whole * part_integral(wave, 1) + part_integral(wave, part)) * seconds;
   };
   return until(time + wave.phase) - until(wave.phase);
+}
+
+Wave sm_wave(const ProcessSpec& process) {
+  constexpr TimeUs kPeriod = 47 * kSecondInUs;
+  if (process.sway_percent == 0) return {.high = process.sm_percent};
+  return {.shape = Shape::Sine,
+          .low = std::max(0, process.sm_percent - process.sway_percent),
+          .high = std::min(100, process.sm_percent + process.sway_percent),
+          .period = kPeriod,
+          .phase = process.pid * 7 * kSecondInUs % kPeriod};
+}
+
+int sm_percent_at(const ProcessSpec& process, TimeUs time) {
+  return static_cast<int>(std::lround(wave_at(sm_wave(process), time)));
+}
+
+double sm_seconds(const ProcessSpec& process, TimeUs from, TimeUs to) {
+  const TimeUs begin = std::max(from, process.from);
+  const TimeUs end = process.until == 0 ? to : std::min(to, process.until);
+  if (end <= begin) return 0;
+  const Wave wave = sm_wave(process);
+  return wave_integral(wave, end) - wave_integral(wave, begin);
 }
 
 }  // namespace jogak::nvml::sim
