@@ -59,6 +59,7 @@ Machine::Machine(MachineSpec spec, Options options)
 Result<std::unique_ptr<Machine>> Machine::create(MachineSpec spec, Options options) {
   std::unique_ptr<Machine> machine(new Machine(std::move(spec), std::move(options)));
   JOGAK_TRY_VOID(machine->create_described_instances());
+  JOGAK_TRY_VOID(machine->open_state());
   machine->log_.clear();
   return machine;
 }
@@ -158,6 +159,7 @@ void Machine::do_reset(GpuState& gpu) {
   gpu.spec.counters.rows_pending = false;
   gpu.spec.counters.recovery_action = 0;
   gpu.processes.clear();
+  keep_state();
   log_event({.time = now(), .gpu = gpu.index, .type = abi::kEventMigConfig});
 }
 
@@ -183,6 +185,7 @@ void Machine::do_reload(const FaultSpec& fault) {
     gpu.spec.ecc_enabled = gpu.ecc_pending;
     gpu.persistence = gpu.spec.persistence;
   }
+  keep_state();
   changed_.notify_all();
 }
 

@@ -24,6 +24,10 @@
 #include "nvml/sim/machine_spec.h"
 #include "nvml/sim/standing.h"
 
+namespace jogak {
+class YamlFields;
+}
+
 namespace jogak::nvml::sim {
 
 struct ComputeInstanceState {
@@ -105,7 +109,8 @@ class Machine {
     bool is_virtual() const { return now != nullptr; }
   };
 
-  // Errors: Invalid, when the instances of the file do not fit.
+  // Errors: Invalid, when the instances of the file do not fit, or its state file is of another
+  // machine or broken; Unavailable, when that file cannot be read or written.
   static Result<std::unique_ptr<Machine>> create(MachineSpec spec, Options options);
 
   std::mutex& mutex() { return mutex_; }
@@ -153,10 +158,11 @@ class Machine {
   // MIG (machine_mig.cc). All answer as the driver would.
   abi::Return set_mig_mode(int gpu, bool enabled, abi::Return& activation);
   int remaining_capacity(int gpu, int profile) const;
-  // start -1: the driver chooses, the highest place first.
-  abi::Return create_instance(int gpu, int profile, int start, int& gi_id);
+  // start -1: the driver chooses, the highest place first. An id that is given must be free.
+  abi::Return create_instance(int gpu, int profile, int start, int& gi_id, int wanted_id = -1);
   abi::Return destroy_instance(int gpu, int gi_id);
-  abi::Return create_compute(int gpu, int gi_id, int query_index, int start, int& ci_id);
+  abi::Return create_compute(int gpu, int gi_id, int query_index, int start, int& ci_id,
+                             int wanted_id = -1);
   abi::Return destroy_compute(int gpu, int gi_id, int ci_id);
   bool is_in_use(int gpu, int gi_id, int ci_id) const;  // ids -1: any
 
@@ -182,6 +188,11 @@ class Machine {
   void set_load(int gpu, Wave load);
   void reset_gpu(int gpu);
 
+  // MIG modes and instances as text (machine_state.cc); the way back refuses, in words, what is not
+  // a state of this machine, which is then good for nothing.
+  std::string state_text() const;
+  Result<void> restore_state(const std::string& file, std::string_view text);
+
  private:
   Machine(MachineSpec spec, Options options);
   Result<void> create_described_instances();
@@ -194,6 +205,11 @@ class Machine {
   void do_reset(GpuState& gpu);
   void do_reload(const FaultSpec& fault);
   void drop_instances(GpuState& gpu);
+  Result<void> open_state();
+  void keep_state() const;
+  void restore_gpu(YamlFields& fields, GpuState& gpu);
+  void restore_instance(YamlFields& fields, GpuState& gpu);
+  void restore_compute(YamlFields& fields, GpuState& gpu, int gi_id);
 
   MachineSpec spec_;
   Options options_;
@@ -207,6 +223,7 @@ class Machine {
   TimeUs down_until_ = 0;
   std::string driver_version_;
   std::uint64_t generation_ = 1;
+  bool keeps_state_ = false;  // in spec_.state_file, from when it was opened
   int init_count_ = 0;
   std::uint64_t next_handle_ = 1;
   std::map<std::uint64_t, HandleTarget> handles_;

@@ -161,9 +161,11 @@ Return Machine::set_mig_mode(int gpu, bool enabled, Return& activation) {
   state.mig_pending = enabled;
   if (state.spec.mig_support == MigSupport::AfterReset) {
     if (state.mig_enabled != enabled) activation = Return::ResetRequired;
+    keep_state();
     return Return::Success;
   }
   state.mig_enabled = enabled;
+  keep_state();
   log_event({.time = now(), .gpu = gpu, .type = abi::kEventMigConfig});
   return Return::Success;
 }
@@ -181,7 +183,7 @@ int Machine::remaining_capacity(int gpu, int profile) const {
   return count;
 }
 
-Return Machine::create_instance(int gpu, int profile, int start, int& gi_id) {
+Return Machine::create_instance(int gpu, int profile, int start, int& gi_id, int wanted_id) {
   GpuState& state = gpus_[static_cast<std::size_t>(gpu)];
   if (!state.mig_enabled) return Return::NotSupported;
   const MigProfileSpec& wanted = state.spec.mig_profiles[static_cast<std::size_t>(profile)];
@@ -192,11 +194,12 @@ Return Machine::create_instance(int gpu, int profile, int start, int& gi_id) {
   }
   if (chosen == nullptr) return start < 0 ? Return::InsufficientResources : Return::InvalidArgument;
   if (!is_free(state, *chosen)) return Return::InsufficientResources;
-  gi_id = free_id(state, first_id(state, wanted));
+  gi_id = wanted_id >= 0 ? wanted_id : free_id(state, first_id(state, wanted));
   GpuInstanceState instance{.id = gi_id, .profile = profile, .placement = *chosen, .compute = {}};
   instance.handle = new_handle({.kind = HandleKind::GpuInstance, .gpu = gpu, .gi_id = gi_id});
   const auto place = std::ranges::lower_bound(state.instances, gi_id, {}, &GpuInstanceState::id);
   state.instances.insert(place, std::move(instance));
+  keep_state();
   log_event({.time = now(), .gpu = gpu, .type = abi::kEventMigConfig});
   return Return::Success;
 }
@@ -208,11 +211,13 @@ Return Machine::destroy_instance(int gpu, int gi_id) {
   if (!instance->compute.empty()) return Return::InUse;
   drop_handle(instance->handle);
   std::erase_if(state.instances, [&](const GpuInstanceState& any) { return any.id == gi_id; });
+  keep_state();
   log_event({.time = now(), .gpu = gpu, .type = abi::kEventMigConfig});
   return Return::Success;
 }
 
-Return Machine::create_compute(int gpu, int gi_id, int query_index, int start, int& ci_id) {
+Return Machine::create_compute(int gpu, int gi_id, int query_index, int start, int& ci_id,
+                               int wanted_id) {
   GpuState& state = gpus_[static_cast<std::size_t>(gpu)];
   GpuInstanceState* const parent = instance(gpu, gi_id);
   if (parent == nullptr) return Return::NotFound;
@@ -237,6 +242,7 @@ Return Machine::create_compute(int gpu, int gi_id, int query_index, int start, i
          parent->compute.end()) {
     ++ci_id;
   }
+  if (wanted_id >= 0) ci_id = wanted_id;
   ComputeInstanceState made{.id = ci_id,
                             .query_index = query_index,
                             .slices = chosen->size,
@@ -251,6 +257,7 @@ Return Machine::create_compute(int gpu, int gi_id, int query_index, int start, i
       new_handle({.kind = HandleKind::MigDevice, .gpu = gpu, .gi_id = gi_id, .ci_id = ci_id});
   const auto at = std::ranges::lower_bound(parent->compute, ci_id, {}, &ComputeInstanceState::id);
   parent->compute.insert(at, std::move(made));
+  keep_state();
   log_event(
       {.time = now(), .gpu = gpu, .type = abi::kEventMigConfig, .gi_id = gi_id, .ci_id = ci_id});
   return Return::Success;
@@ -264,6 +271,7 @@ Return Machine::destroy_compute(int gpu, int gi_id, int ci_id) {
   drop_handle(compute->handle);
   drop_handle(compute->device_handle);
   std::erase_if(parent->compute, [&](const ComputeInstanceState& any) { return any.id == ci_id; });
+  keep_state();
   log_event(
       {.time = now(), .gpu = gpu, .type = abi::kEventMigConfig, .gi_id = gi_id, .ci_id = ci_id});
   return Return::Success;

@@ -206,6 +206,8 @@ struct MachineSpec {
   std::vector<std::string> missing_symbols;  // what an older library does not export
   std::vector<GpuSpec> gpus;
   std::vector<FaultSpec> faults;  // by time
+  // Where MIG modes and instances outlive the process; "": they do not.
+  std::string state_file;
   friend bool operator==(const MachineSpec&, const MachineSpec&) = default;
 };
 

@@ -277,6 +277,7 @@ void read_fields(YamlFields& fields, std::string_view identity, MachineSpec& mac
   }
   Host host;
   read_host(fields, identity, host);
+  machine.state_file = fields.text("stateFile", "");
   set_usual_driver(machine);
   if (auto driver = fields.map("driver")) {
     Reader reader(*driver);

@@ -83,6 +83,7 @@ std::string write_machine(const MachineSpec& machine, std::string_view comment) 
   MachineSpec copy = machine;  // visitors take references
   Doc doc = Doc::object();
   doc.set("apiVersion", "jogak.io/v1").set("kind", "NvmlSimulation");
+  if (!machine.state_file.empty()) doc.set("stateFile", machine.state_file);
   Writer driver;
   visit_driver(driver, copy);
   doc.set("driver", driver.take());
