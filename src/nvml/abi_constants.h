@@ -167,6 +167,7 @@ enum ProcessMode : Enum {
   kProcessMps = 2,
   kProcessAll = 3
 };
+enum InforomObject : Enum { kInforomOem = 0, kInforomEcc = 1, kInforomPower = 2 };
 enum UuidType : Enum { kUuidNone = 0, kUuidAscii = 1, kUuidBinary = 2 };
 enum FabricStateValue : std::uint8_t {
   kFabricNotSupported = 0,
@@ -271,6 +272,9 @@ enum GpmMetricId : Enum {
   kGpmNvofa0 = 50,
   kGpmNvlinkRx = 60,
   kGpmNvlinkTx = 61,
+  // Of link n: received 2n on, sent one more; links from 18 on begin elsewhere.
+  kGpmNvlinkRx0 = 62,
+  kGpmNvlinkRx18 = 212,
   kGpmMetricCount = 333,
 };
 

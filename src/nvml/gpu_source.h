@@ -114,6 +114,8 @@ std::string_view link_kind_text(LinkKind kind);  // "X", "PIX", ...: as nvidia-s
 struct LinkFacts {
   LinkKind pcie = LinkKind::Unknown;
   int nvlinks = 0;  // active NVLinks that join the two (NV12 in the matrix); 0: none
+  // NVML's word on peer access over NVLink: 0 works, 1 to 6 why not.
+  Reading<int> p2p_nvlink;
   friend bool operator==(const LinkFacts&, const LinkFacts&) = default;
 };
 
@@ -125,6 +127,7 @@ struct FabricFacts {
   std::string cluster_uuid;  // "" when none
   std::uint32_t clique_id = 0;
   std::uint32_t health_mask = 0;
+  int health_summary = 0;  // 0 not told, 1 healthy, 2 unhealthy, 3 limited capacity
   friend bool operator==(const FabricFacts&, const FabricFacts&) = default;
 };
 
@@ -148,6 +151,7 @@ struct GpuFacts {
   std::uint32_t pci_device_id = 0;  // device << 16 | vendor: 0x20B010DE
   std::uint32_t pci_subsystem_id = 0;
   Reading<std::string> serial, vbios, board_part_number, inforom_version;
+  Reading<std::string> inforom_oem, inforom_ecc, inforom_power;  // versions of its objects
   Reading<int> minor;  // N of /dev/nvidiaN; may differ from the index
   Reading<int> module_id;
   Reading<int> numa_node;       // of the CPUs near the GPU
@@ -156,8 +160,9 @@ struct GpuFacts {
   std::int64_t bar1_mib = 0;
   int compute_major = 0, compute_minor = 0;
   ClocksMhz clocks_max;
-  Reading<std::int64_t> power_limit_mw, power_limit_min_mw, power_limit_max_mw,
-      power_limit_default_mw;
+  Reading<std::int64_t> power_limit_mw;            // what is enforced, by whatever limits most
+  Reading<std::int64_t> power_limit_requested_mw;  // what was set
+  Reading<std::int64_t> power_limit_min_mw, power_limit_max_mw, power_limit_default_mw;
   Reading<bool> persistence_mode;
   Reading<bool> ecc_enabled, ecc_pending;
   Reading<int> compute_mode;  // 0 default, 2 prohibited, 3 exclusive process
@@ -225,10 +230,23 @@ struct RowsSample {
   friend bool operator==(const RowsSample&, const RowsSample&) = default;
 };
 
-struct NvlinkSample {
+// One NVLink, or all of them together. Bytes since the driver was loaded.
+struct LinkCounters {
   Reading<std::int64_t> crc_flit_errors, crc_data_errors, replay_errors, recovery_errors;
-  Reading<std::int64_t> tx_bytes, rx_bytes;  // since driver load, all links
+  Reading<std::int64_t> tx_bytes, rx_bytes;
+  friend bool operator==(const LinkCounters&, const LinkCounters&) = default;
+};
+
+struct NvlinkSample : LinkCounters {
+  std::vector<LinkCounters> links;  // by number; empty unless SampleWants::links
   friend bool operator==(const NvlinkSample&, const NvlinkSample&) = default;
+};
+
+// How long clocks were held down, nanoseconds since driver load, by cause.
+struct HeldSample {
+  Reading<std::int64_t> power_cap_ns, sync_boost_ns, sw_thermal_ns, hw_thermal_ns, power_brake_ns;
+  Reading<std::int64_t> app_clocks_ns, base_clocks_ns;  // below these clocks, whatever the cause
+  friend bool operator==(const HeldSample&, const HeldSample&) = default;
 };
 
 // Profiling metrics (GPM: Hopper and newer). Shares are 0 to 1, rates bytes per second.
@@ -238,6 +256,9 @@ struct GpmSample {
       integer_active;
   Reading<double> pcie_tx_bytes_per_s, pcie_rx_bytes_per_s, nvlink_tx_bytes_per_s,
       nvlink_rx_bytes_per_s;
+  // By number of the engine or link; empty unless SampleWants::gpm_engines or ::gpm_links.
+  std::vector<Reading<double>> decoders, jpeg_engines, ofa_engines;
+  std::vector<Reading<double>> link_tx_bytes_per_s, link_rx_bytes_per_s;
   friend bool operator==(const GpmSample&, const GpmSample&) = default;
 };
 
@@ -286,6 +307,7 @@ struct GpuSample {
   // Time held back, nanoseconds since driver load.
   Reading<std::int64_t> violation_power_ns, violation_thermal_ns, violation_sync_boost_ns,
       violation_board_limit_ns, violation_low_utilisation_ns, violation_reliability_ns;
+  HeldSample held;              // only with SampleWants::held
   Reading<int> recovery_action;  // 0 none, 1 reset GPU, 2 reboot node, 3 drain P2P...
   GpmSample gpm;
   std::vector<MigInstanceSample> mig;  // the order of GpuFacts::mig_instances
@@ -320,6 +342,11 @@ struct SampleWants {
   bool processes = true;
   bool pcie_throughput = false;  // real drivers block for about 20 ms per direction
   bool gpm = true;               // where the GPU has it
+  bool gpm_engines = false;      // each video, JPEG and optical-flow engine
+  bool gpm_links = false;        // each NVLink
+  bool links = false;            // counters of each NVLink
+  bool held = false;
+  friend bool operator==(const SampleWants&, const SampleWants&) = default;
 };
 
 // Calls block and may be slow: from the NVML thread only (see worker.h). No call throws. Errors:

@@ -36,6 +36,8 @@ namespace jogak::nvml {
   F(part_number, "nvmlDeviceGetBoardPartNumber", "", (abi::Device, char*, std::uint32_t))          \
   F(vbios, "nvmlDeviceGetVbiosVersion", "", (abi::Device, char*, std::uint32_t))                   \
   F(inforom, "nvmlDeviceGetInforomImageVersion", "", (abi::Device, char*, std::uint32_t))          \
+  F(inforom_object, "nvmlDeviceGetInforomVersion", "",                                             \
+    (abi::Device, abi::Enum, char*, std::uint32_t))                                                \
   F(brand, "nvmlDeviceGetBrand", "", (abi::Device, abi::Enum*))                                    \
   F(architecture, "nvmlDeviceGetArchitecture", "", (abi::Device, abi::Enum*))                      \
   F(compute_capability, "nvmlDeviceGetCudaComputeCapability", "",                                  \
@@ -62,6 +64,8 @@ namespace jogak::nvml {
   F(power, "nvmlDeviceGetPowerUsage", "", (abi::Device, std::uint32_t*))                           \
   F(energy, "nvmlDeviceGetTotalEnergyConsumption", "", (abi::Device, std::uint64_t*))              \
   F(power_limit, "nvmlDeviceGetEnforcedPowerLimit", "nvmlDeviceGetPowerManagementLimit",           \
+    (abi::Device, std::uint32_t*))                                                                 \
+  F(power_limit_requested, "nvmlDeviceGetPowerManagementLimit", "",                                \
     (abi::Device, std::uint32_t*))                                                                 \
   F(power_limit_range, "nvmlDeviceGetPowerManagementLimitConstraints", "",                         \
     (abi::Device, std::uint32_t*, std::uint32_t*))                                                 \
@@ -98,6 +102,9 @@ namespace jogak::nvml {
     (abi::Device, std::uint32_t, abi::Enum*))                                                      \
   F(nvlink_remote_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2", "",                                  \
     (abi::Device, std::uint32_t, abi::PciInfo*))                                                   \
+  F(nvlink_errors, "nvmlDeviceGetNvLinkErrorCounter", "",                                          \
+    (abi::Device, std::uint32_t, abi::Enum, std::uint64_t*))                                       \
+  F(p2p_status, "nvmlDeviceGetP2PStatus", "", (abi::Device, abi::Device, abi::Enum, abi::Enum*))   \
   F(common_ancestor, "nvmlDeviceGetTopologyCommonAncestor", "",                                    \
     (abi::Device, abi::Device, abi::Enum*))                                                        \
   F(cpu_affinity, "nvmlDeviceGetCpuAffinity", "", (abi::Device, std::uint32_t, std::uint64_t*))    \

@@ -74,6 +74,16 @@ void NvmlSource::read_board(Gpu& gpu) {
   facts.vbios = read_text(gpu, f_.vbios, abi::kVbiosSize);
   facts.board_part_number = read_text(gpu, f_.part_number, abi::kPartNumberSize);
   facts.inforom_version = read_text(gpu, f_.inforom, abi::kInforomSize);
+  const auto object = [&](abi::Enum which) -> Reading<std::string> {
+    std::string text(abi::kInforomSize, '\0');
+    const Return got = call(f_.inforom_object, gpu.handle, which, text.data(),
+                            static_cast<std::uint32_t>(text.size()));
+    return got == Return::Success ? Reading<std::string>(text_of(text.data(), text.size()))
+                                  : missed(got, &gpu);
+  };
+  facts.inforom_oem = object(abi::kInforomOem);
+  facts.inforom_ecc = object(abi::kInforomEcc);
+  facts.inforom_power = object(abi::kInforomPower);
   facts.minor = read<int, std::uint32_t>(gpu, f_.minor);
   facts.module_id = read<int, std::uint32_t>(gpu, f_.module_id);
   const auto brand = read<std::uint32_t, abi::Enum>(gpu, f_.brand);
@@ -118,6 +128,8 @@ void NvmlSource::read_limits(Gpu& gpu) {
                       .memory = clock(abi::kClockMemory),
                       .video = clock(abi::kClockVideo)};
   facts.power_limit_mw = read<std::int64_t, std::uint32_t>(gpu, f_.power_limit);
+  facts.power_limit_requested_mw =
+      read<std::int64_t, std::uint32_t>(gpu, f_.power_limit_requested);
   facts.power_limit_default_mw = read<std::int64_t, std::uint32_t>(gpu, f_.power_limit_default);
   std::uint32_t least = 0;
   std::uint32_t most = 0;
@@ -156,7 +168,7 @@ void NvmlSource::read_limits(Gpu& gpu) {
 }
 
 void NvmlSource::read_links(Gpu& gpu) {
-  gpu.facts.nvlinks = gpu.facts.nvlinks_to_switch = 0;
+  gpu.facts.nvlinks = gpu.facts.nvlinks_to_switch = gpu.link_slots = 0;
   // Newer boards have more links than any header: ask until there are none.
   for (std::uint32_t link = 0; link < 2 * abi::kNvlinksMax; ++link) {
     abi::Enum is_active = 0;
@@ -165,6 +177,7 @@ void NvmlSource::read_links(Gpu& gpu) {
       missed(result, &gpu);
       return;
     }
+    gpu.link_slots = static_cast<int>(link) + 1;
     if (is_active == 0) continue;
     ++gpu.facts.nvlinks;
     abi::Enum type = 0;
@@ -202,6 +215,11 @@ void NvmlSource::read_topology() {
       if (call(f_.common_ancestor, gpu.handle, other.handle, &level) == Return::Success) {
         link.pcie = link_kind(level);
       }
+      abi::Enum status = 0;
+      const abi::Enum nvlink = abi::kP2pNvlink;
+      const Return p2p = call(f_.p2p_status, gpu.handle, other.handle, nvlink, &status);
+      link.p2p_nvlink =
+          p2p == Return::Success ? Reading<int>(static_cast<int>(status)) : missing_of(p2p);
       // Where links end in switches, every such pair is joined by all of them.
       link.nvlinks = gpu.facts.nvlinks_to_switch > 0 && other.facts.nvlinks_to_switch > 0
                          ? std::min(gpu.facts.nvlinks, other.facts.nvlinks)
@@ -236,7 +254,8 @@ void NvmlSource::read_fabric(Gpu& gpu) {
       .status = static_cast<int>(info.status),
       .cluster_uuid = cluster_text(info.cluster_uuid),
       .clique_id = info.clique_id,
-      .health_mask = info.health_mask};
+      .health_mask = info.health_mask,
+      .health_summary = info.health_summary};
 }
 
 Result<NodeFacts> NvmlSource::facts() {

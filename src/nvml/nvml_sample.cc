@@ -12,14 +12,7 @@
 
 namespace jogak::nvml {
 
-namespace {
-
-using abi::Return;
-
-constexpr std::int64_t kKib = 1024;
-constexpr double kMibBytes = 1024.0 * 1024.0;
-
-std::int64_t value_of(const abi::FieldValue& field) {
+std::int64_t field_number(const abi::FieldValue& field) {
   switch (field.value_type) {
     case abi::kValueDouble:
       return std::llround(field.value.real);
@@ -33,6 +26,12 @@ std::int64_t value_of(const abi::FieldValue& field) {
       return field.value.sll;
   }
 }
+
+namespace {
+
+using abi::Return;
+
+constexpr std::int64_t kKib = 1024;
 
 bool is_instance(std::uint32_t id) { return id != abi::kNoInstance; }
 
@@ -177,7 +176,7 @@ void NvmlSource::sample_fields(Gpu& gpu, GpuSample& sample) {
   const auto at = [&](std::size_t i) -> Reading<std::int64_t> {
     const Return result = got == Return::Success ? fields[i].result : got;
     if (result != Return::Success) return missing_of(result);
-    return value_of(fields[i]);
+    return field_number(fields[i]);
   };
   const auto as_int = [](const Reading<std::int64_t>& from) -> Reading<int> {
     if (!from) return from.missing();
@@ -194,12 +193,14 @@ void NvmlSource::sample_fields(Gpu& gpu, GpuSample& sample) {
   const auto pending = at(4);
   sample.rows.retirement_pending =
       pending ? Reading<bool>(*pending != 0) : Reading<bool>(pending.missing());
-  sample.nvlink = {.crc_flit_errors = at(5),
-                   .crc_data_errors = at(6),
-                   .replay_errors = at(7),
-                   .recovery_errors = at(8),
-                   .tx_bytes = bytes(at(9)),
-                   .rx_bytes = bytes(at(10))};
+  NvlinkSample& nvlink = sample.nvlink;
+  nvlink.crc_flit_errors = at(5);
+  nvlink.crc_data_errors = at(6);
+  nvlink.replay_errors = at(7);
+  nvlink.recovery_errors = at(8);
+  nvlink.tx_bytes = bytes(at(9));
+  nvlink.rx_bytes = bytes(at(10));
+  if (!nvlink.crc_flit_errors && gpu.link_slots > 0) sum_link_errors(gpu, nvlink);
   sample.recovery_action = as_int(at(11));
 }
 
@@ -225,70 +226,6 @@ void NvmlSource::sample_pcie(Gpu& gpu, const SampleWants& wants, GpuSample& samp
   sample.pcie_rx_bytes_per_s = rate(abi::kPcieRx);
 }
 
-void NvmlSource::sample_gpm(Gpu& gpu, int gi_id, GpmSample& sample) {
-  abi::GpmSample taken = nullptr;
-  if (call(f_.gpm_alloc, &taken) != Return::Success) return;
-  const Return got =
-      gi_id < 0 ? call(f_.gpm_get, gpu.handle, taken)
-                : call(f_.gpm_get_mig, gpu.handle, static_cast<std::uint32_t>(gi_id), taken);
-  if (got != Return::Success) {
-    call(f_.gpm_free, taken);
-    missed(got, &gpu);
-    return;
-  }
-  const auto before = gpu.gpm.find(gi_id);
-  const abi::GpmSample first = before == gpu.gpm.end() ? nullptr : before->second;
-  gpu.gpm[gi_id] = taken;
-  if (first == nullptr) return;
-  struct Wanted {
-    abi::Enum id;
-    Reading<double> GpmSample::* field;
-    double scale;
-  };
-  constexpr double kShare = 0.01;
-  constexpr std::array<Wanted, 16> kWanted = {{
-      {abi::kGpmGraphics, &GpmSample::graphics_active, kShare},
-      {abi::kGpmSm, &GpmSample::sm_active, kShare},
-      {abi::kGpmOccupancy, &GpmSample::sm_occupancy, kShare},
-      {abi::kGpmTensor, &GpmSample::tensor_active, kShare},
-      {abi::kGpmDram, &GpmSample::dram_active, kShare},
-      {abi::kGpmFp64, &GpmSample::fp64_active, kShare},
-      {abi::kGpmFp32, &GpmSample::fp32_active, kShare},
-      {abi::kGpmFp16, &GpmSample::fp16_active, kShare},
-      {abi::kGpmHmma, &GpmSample::tensor_hmma_active, kShare},
-      {abi::kGpmImma, &GpmSample::tensor_imma_active, kShare},
-      {abi::kGpmDfma, &GpmSample::tensor_dfma_active, kShare},
-      {abi::kGpmInteger, &GpmSample::integer_active, kShare},
-      {abi::kGpmPcieTx, &GpmSample::pcie_tx_bytes_per_s, kMibBytes},
-      {abi::kGpmPcieRx, &GpmSample::pcie_rx_bytes_per_s, kMibBytes},
-      {abi::kGpmNvlinkTx, &GpmSample::nvlink_tx_bytes_per_s, kMibBytes},
-      {abi::kGpmNvlinkRx, &GpmSample::nvlink_rx_bytes_per_s, kMibBytes},
-  }};
-  if (!gpm_buffer_) gpm_buffer_ = std::make_unique<abi::GpmMetricsGet>();
-  abi::GpmMetricsGet& get = *gpm_buffer_;
-  get = {};
-  get.version = 1;
-  get.num_metrics = kWanted.size();
-  get.sample1 = first;
-  get.sample2 = taken;
-  for (std::size_t i = 0; i < kWanted.size(); ++i) get.metrics[i].metric_id = kWanted[i].id;
-  const Return result = call(f_.gpm_metrics, &get);
-  call(f_.gpm_free, first);
-  for (std::size_t i = 0; i < kWanted.size(); ++i) {
-    const abi::GpmMetric& metric = get.metrics[i];
-    Reading<double>& to = sample.*kWanted[i].field;
-    if (result != Return::Success) {
-      to = missing_of(result);
-    } else if (metric.result != Return::Success) {
-      to = missing_of(metric.result);
-    } else if (!std::isfinite(metric.value)) {
-      to = Missing::NoData;
-    } else {
-      to = metric.value * kWanted[i].scale;
-    }
-  }
-}
-
 void NvmlSource::sample_mig(Gpu& gpu, const SampleWants& wants, GpuSample& sample) {
   std::map<int, GpmSample> by_instance;
   for (const MigInstanceFacts& instance : gpu.facts.mig_instances) {
@@ -304,7 +241,7 @@ void NvmlSource::sample_mig(Gpu& gpu, const SampleWants& wants, GpuSample& sampl
     if (got == Return::Success) sample_memory(gpu, mig, row.memory);
     if (wants.gpm && gpu.facts.has_gpm) {
       const auto [at, is_new] = by_instance.try_emplace(instance.gi_id);
-      if (is_new) sample_gpm(gpu, instance.gi_id, at->second);
+      if (is_new) sample_gpm(gpu, instance.gi_id, wants, at->second);
       row.gpm = at->second;
     }
     sample.mig.push_back(std::move(row));
@@ -427,7 +364,9 @@ Result<GpuSample> NvmlSource::sample(const std::string& uuid, const SampleWants&
   sample_health(*gpu, sample);
   sample_fields(*gpu, sample);
   sample_pcie(*gpu, wants, sample);
-  if (wants.gpm && gpu->facts.has_gpm) sample_gpm(*gpu, -1, sample.gpm);
+  if (wants.links && gpu->link_slots > 0) sample_links(*gpu, sample.nvlink);
+  if (wants.held) sample_held(*gpu, sample.held);
+  if (wants.gpm && gpu->facts.has_gpm) sample_gpm(*gpu, -1, wants, sample.gpm);
   sample_mig(*gpu, wants, sample);
   if (wants.processes) sample.processes = sample_processes(*gpu);
   if (is_ended_) return fail(Errc::Unavailable, "the driver went away while it was asked");

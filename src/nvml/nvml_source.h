@@ -25,6 +25,8 @@ class Machine;
 }
 
 Missing missing_of(abi::Return result);
+// Of whatever type it is; fractions are rounded.
+std::int64_t field_number(const abi::FieldValue& field);
 Errc errc_of(abi::Return result);
 
 class NvmlSource final : public GpuSource {
@@ -73,6 +75,7 @@ class NvmlSource final : public GpuSource {
     GpuFacts facts;  // last known
     // The GPM sample of the last reading, of the GPU (-1) and of GPU instances.
     std::map<int, abi::GpmSample> gpm;
+    int link_slots = 0;  // NVLinks, up or down
   };
 
   // nvml_source.cc: the session
@@ -124,11 +127,18 @@ class NvmlSource final : public GpuSource {
   void sample_health(Gpu& gpu, GpuSample& sample);
   void sample_fields(Gpu& gpu, GpuSample& sample);
   void sample_pcie(Gpu& gpu, const SampleWants& wants, GpuSample& sample);
-  void sample_gpm(Gpu& gpu, int gi_id, GpmSample& sample);
   void sample_mig(Gpu& gpu, const SampleWants& wants, GpuSample& sample);
   Reading<std::vector<ProcessFacts>> sample_processes(Gpu& gpu);
   void add_processes(Gpu& gpu, ProcessFacts::Kind kind, std::vector<ProcessFacts>& processes,
                      Missing& missing);
+
+  // nvml_sample_more.cc: what only some counters files want, and GPM
+  void sample_links(Gpu& gpu, NvlinkSample& sample);
+  void sum_link_errors(Gpu& gpu, NvlinkSample& sample);
+  void sample_held(Gpu& gpu, HeldSample& sample);
+  void sample_gpm(Gpu& gpu, int gi_id, const SampleWants& wants, GpmSample& sample);
+  void read_gpm(abi::GpmSample first, abi::GpmSample second, Gpu& gpu, bool is_instance,
+                const SampleWants& wants, GpmSample& sample);
 
   // nvml_events.cc
   void note_losses(std::vector<GpuEvent>& events);

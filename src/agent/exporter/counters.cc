@@ -94,7 +94,7 @@ Result<CounterSpec> parse_line(const Line& line, std::string_view text) {
       spec.type != CounterType::Label) {
     return line.bad("{} is text: its type can only be label", name);
   }
-  if (spec.field != nullptr && spec.field->kind != FieldKind::Label &&
+  if (spec.field != nullptr && spec.field->kind != FieldKind::Label && !spec.field->is_fact &&
       spec.type == CounterType::Label) {
     return line.bad("{} is a number that changes: its type is gauge or counter", name);
   }
@@ -217,6 +217,37 @@ Result<Counters> parse_counters(std::string_view file, std::string_view text) {
   }
   if (counters.specs.empty()) return invalid("{}: no counter in it; name at least one field", file);
   return counters;
+}
+
+nvml::SampleWants sample_wants(const Counters& counters) {
+  nvml::SampleWants wants;
+  wants.gpm = false;
+  for (const CounterSpec& spec : counters.specs) {
+    if (spec.field == nullptr) continue;
+    switch (spec.field->cost) {
+      case FieldCost::None:
+        break;
+      case FieldCost::GpmEngines:
+        wants.gpm = wants.gpm_engines = true;
+        break;
+      case FieldCost::GpmLinks:
+        wants.gpm = wants.gpm_links = true;
+        break;
+      case FieldCost::Gpm:
+        wants.gpm = true;
+        break;
+      case FieldCost::Links:
+        wants.links = true;
+        break;
+      case FieldCost::Held:
+        wants.held = true;
+        break;
+      case FieldCost::Pcie:
+        wants.pcie_throughput = true;
+        break;
+    }
+  }
+  return wants;
 }
 
 Result<Naming> parse_naming(std::string_view text) {

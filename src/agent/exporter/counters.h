@@ -39,6 +39,9 @@ inline constexpr std::size_t kCountersBytesMax = std::size_t{1} << 20;
 
 Result<Counters> parse_counters(std::string_view file, std::string_view text);
 
+// What each sample must hold for these counters; processes are always wanted.
+nvml::SampleWants sample_wants(const Counters& counters);
+
 // What is published when nobody says otherwise: the set of dcgm-exporter, in either generation of
 // names. A counters file by itself, and a good start for one of one's own.
 enum class Naming : std::uint8_t { Classic, Modern };

@@ -166,18 +166,21 @@ TEST(Counters, KnowsEveryFieldOfTheShippedFiles) {
                                       "DCGM_FI_PROF_NVLINK_RX_BYTES",
                                       "DCGM_EXP_XID_ERRORS_COUNT",
                                       "DCGM_EXP_CLOCK_EVENTS_COUNT",
-                                      "DCGM_EXP_GPU_HEALTH_STATUS"}) {
+                                      "DCGM_EXP_GPU_HEALTH_STATUS",
+                                      "DCGM_EXP_P2P_STATUS",
+                                      "DCGM_FI_DEV_NVLINK_BANDWIDTH_L0"}) {
     EXPECT_NE(find_field(name), nullptr) << name;
   }
   for (const std::string_view name :
        {"DCGM_FI_NVML_VERSION", "DCGM_FI_DEV_BRAND", "DCGM_FI_DEV_SERIAL",
-        "DCGM_FI_DEV_INFOROM_IMAGE_VER", "DCGM_FI_DEV_VBIOS_VERSION"}) {
+        "DCGM_FI_DEV_OEM_INFOROM_VER", "DCGM_FI_DEV_ECC_INFOROM_VER",
+        "DCGM_FI_DEV_POWER_INFOROM_VER", "DCGM_FI_DEV_INFOROM_IMAGE_VER",
+        "DCGM_FI_DEV_VBIOS_VERSION"}) {
     ASSERT_NE(find_field(name), nullptr) << name;
     EXPECT_EQ(find_field(name)->kind, FieldKind::Label) << name;
   }
   for (const std::string_view name :
-       {"DCGM_FI_DEV_OEM_INFOROM_VER", "DCGM_FI_DEV_ECC_INFOROM_VER",
-        "DCGM_FI_DEV_POWER_INFOROM_VER", "DCGM_EXP_P2P_STATUS", "DCGM_FI_DEV_CPU_TEMP_CURRENT"}) {
+       {"DCGM_FI_DEV_CPU_TEMP_CURRENT", "DCGM_FI_DEV_NVSWITCH_TEMP_CELSIUS"}) {
     EXPECT_TRUE(is_known_elsewhere(name)) << name;
   }
 }

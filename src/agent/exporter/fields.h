@@ -24,6 +24,7 @@ struct FieldSource {
   const nvml::GpuFacts& facts;
   const nvml::GpuSample& sample;
   const nvml::MigInstanceSample* mig = nullptr;  // null: the GPU as a whole
+  int part = 0;                                  // Field::part
 };
 
 struct FieldValue {
@@ -47,11 +48,15 @@ enum class FieldKind : std::uint8_t {
   ClockEventsCount,  // clock_event, window_size_in_ms
   ClockEventsTotal,  // clock_event
   HealthStatus,      // health_watch, health_error_code
+  P2pStatus,         // peer_gpu, link_status
 };
+
+// What a sample must have beyond the cheap readings (nvml::SampleWants).
+enum class FieldCost : std::uint8_t { None, Gpm, GpmEngines, GpmLinks, Links, Held, Pcie };
 
 struct Field {
   int id = 0;
-  std::string_view name;
+  std::string name;
   FieldKind kind = FieldKind::Number;
   FieldScope scope = FieldScope::Gpu;
   std::optional<FieldValue> (*number)(const FieldSource& source) = nullptr;
@@ -62,15 +67,29 @@ struct Field {
   Share share = Share::None;
   // From the share (percent, or bytes of memory) to this field's unit.
   FieldValue (*from_share)(std::int64_t value) = nullptr;
+  bool is_fact = false;  // a number that may also be a label
+  FieldCost cost = FieldCost::None;
+  int part = 0;  // number of the engine or link that the name has in it
 };
 
 // Sorted by name.
 std::span<const Field> fields();
 // Null: no such field here.
 const Field* find_field(std::string_view name);
-// A DCGM field that exists and cannot come from NVML (switches, CPUs, single links, vGPU): a
+// A DCGM field that exists and does not come from here (switches, CPUs, vGPU, DCGM's own jobs): a
 // counters file may name it, and it has no series.
 bool is_known_elsewhere(std::string_view name);
+
+// Word of NVML's peer status, as dcgm-exporter has it: "OK", "TopologyNotSupported".
+std::string_view p2p_status_text(int status);
+
+// What DCGM's health checks call a fact: the watch and the error. Nothing: it is no incident there.
+struct HealthWords {
+  std::string_view watch;  // one of health_watches()
+  std::string_view error;  // "DCGM_FR_..."
+};
+std::optional<HealthWords> health_words(const HealthFact& fact);
+std::span<const std::string_view> health_watches();
 
 // Name of a bit of the clock event reasons, as dcgm-exporter has it: "gpu_idle".
 std::string_view clock_event_text(std::uint64_t bit);

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <re2/re2.h>
 
 #include "agent/exporter/pod_use.h"
 #include "agent/exporter/text.h"
@@ -26,6 +28,36 @@ std::string with_dashes(std::string text) {
   std::ranges::replace(text, ' ', '-');
   return text;
 }
+
+// What series have as labels besides those of the pod.
+constexpr std::string_view kOwnLabels[] = {"gpu",
+                                           "UUID",
+                                           "uuid",
+                                           "pci_bus_id",
+                                           "device",
+                                           "modelName",
+                                           "Hostname",
+                                           "hostname",
+                                           "GPU_I_PROFILE",
+                                           "GPU_I_ID",
+                                           "pod",
+                                           "namespace",
+                                           "container",
+                                           "pod_name",
+                                           "pod_namespace",
+                                           "pod_uid",
+                                           "vgpu",
+                                           "hpc_job",
+                                           "container_name",
+                                           "err_code",
+                                           "err_msg",
+                                           "xid",
+                                           "clock_event",
+                                           "health_watch",
+                                           "health_error_code",
+                                           "peer_gpu",
+                                           "link_status",
+                                           "window_size_in_ms"};
 
 // A family that is written only if it has a sample.
 class FamilyText {
@@ -48,7 +80,57 @@ class FamilyText {
   std::size_t body_ = 0;
 };
 
+// A text, or a number that does not change.
+std::optional<std::string> label_text(const Field& field, const NodeSnapshot& node,
+                                      const nvml::GpuFacts& gpu) {
+  if (field.text != nullptr) return field.text(*node.facts, gpu);
+  if (!field.is_fact) return std::nullopt;
+  const nvml::GpuSample nothing;
+  const GpuView view;
+  const auto value =
+      field.number({.node = node, .gpu = view, .facts = gpu, .sample = nothing, .mig = nullptr});
+  if (!value) return std::nullopt;
+  std::string text;
+  append_value(text, *value);
+  return text;
+}
+
+// "app.kubernetes.io/name" -> "app_kubernetes_io_name".
+std::string label_name(std::string_view key) {
+  std::string name(key);
+  for (char& c : name) {
+    const bool is_fine =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    if (!is_fine) c = '_';
+  }
+  if (!name.empty() && name[0] >= '0' && name[0] <= '9') name.insert(0, 1, '_');
+  return name;
+}
+
 }  // namespace
+
+struct Renderer::LabelFilter {
+  explicit LabelFilter(const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) expressions.push_back(std::make_unique<RE2>(text));
+  }
+  bool admits(const std::string& key) const {
+    return expressions.empty() || std::ranges::any_of(expressions, [&](const auto& expression) {
+             return RE2::PartialMatch(key, *expression);
+           });
+  }
+  std::vector<std::unique_ptr<RE2>> expressions;
+};
+
+Result<void> check_label_allowlist(const std::vector<std::string>& expressions) {
+  for (const std::string& text : expressions) {
+    const RE2 expression(text, RE2::Quiet);
+    if (!expression.ok()) {
+      return invalid("\"{}\" is no regular expression: {}", text.substr(0, 100),
+                     expression.error());
+    }
+  }
+  return {};
+}
 
 // Something that has series of its own.
 struct Renderer::Entity {
@@ -88,8 +170,24 @@ Result<DeviceChoice> parse_device_choice(std::string_view text) {
   }
 }
 
-Renderer::Renderer(RenderOptions options) : options_(std::move(options)) {}
+Renderer::Renderer(RenderOptions options)
+    : options_(std::move(options)),
+      label_filter_(std::make_unique<LabelFilter>(options_.pod_label_allowlist)) {}
 Renderer::~Renderer() = default;
+
+// Each name once, and none that a series has already: two labels of one name spoil the whole page.
+void Renderer::append_pod_labels(std::string& labels, const PodFacts& pod) const {
+  std::vector<std::string> taken;
+  for (const auto& [key, value] : pod.labels) {
+    if (!label_filter_->admits(key)) continue;
+    std::string name = label_name(key);
+    const bool is_ours =
+        std::ranges::find(kOwnLabels, name) != std::end(kOwnLabels) || find_field(name) != nullptr;
+    if (is_ours || name.empty() || std::ranges::find(taken, name) != taken.end()) continue;
+    append_label(labels, name, value);
+    taken.push_back(std::move(name));
+  }
+}
 
 // ---- entities and their labels ---------------------------------------------------------------
 
@@ -111,14 +209,29 @@ std::string Renderer::device_labels(const NodeSnapshot& node, const nvml::GpuFac
   }
   for (const CounterSpec& spec : options_.counters.specs) {
     if (spec.type != CounterType::Label || spec.field == nullptr) continue;
-    if (spec.field->text == nullptr) continue;
-    const auto text = spec.field->text(*node.facts, gpu);
+    const auto text = label_text(*spec.field, node, gpu);
     if (text && !text->empty()) append_label(labels, spec.name, *text);
   }
+  append_jobs(labels, gpu, mig);
   return labels;
 }
 
-std::string Renderer::holder_labels(const DeviceHolder& holder) const {
+void Renderer::append_jobs(std::string& labels, const nvml::GpuFacts& gpu,
+                           const nvml::MigInstanceFacts* mig) const {
+  if (jobs_.empty()) return;
+  const auto at = jobs_.find(mig == nullptr ? fmt::to_string(gpu.index)
+                                            : fmt::format("{}.{}", gpu.index, mig->gi_id));
+  if (at == jobs_.end() || at->second.empty()) return;
+  append_label(labels, "hpc_job", fmt::format("{}", fmt::join(at->second, ",")));
+}
+
+void Renderer::set_jobs(JobTable jobs) {
+  if (jobs == jobs_) return;
+  jobs_ = std::move(jobs);
+  structure_.reset();
+}
+
+std::string Renderer::holder_labels(const NodeSnapshot& node, const DeviceHolder& holder) const {
   std::string labels;
   const bool is_old = options_.old_names;
   if (options_.virtual_gpus && holder.replica >= 0) {
@@ -127,9 +240,14 @@ std::string Renderer::holder_labels(const DeviceHolder& holder) const {
   append_label(labels, is_old ? "container_name" : "container", holder.holder.container);
   append_label(labels, is_old ? "pod_namespace" : "namespace", holder.holder.pod_namespace);
   append_label(labels, is_old ? "pod_name" : "pod", holder.holder.pod);
-  if (options_.pod_uid && !holder.holder.pod_uid.empty()) {
-    append_label(labels, "pod_uid", holder.holder.pod_uid);
+  const auto at = node.pods->find({holder.holder.pod_namespace, holder.holder.pod});
+  const PodFacts* const pod = at == node.pods->end() ? nullptr : &at->second;
+  if (options_.pod_uid) {
+    const std::string& uid =
+        holder.holder.pod_uid.empty() && pod != nullptr ? pod->uid : holder.holder.pod_uid;
+    if (!uid.empty()) append_label(labels, "pod_uid", uid);
   }
+  if (options_.pod_k8s_labels && pod != nullptr) append_pod_labels(labels, *pod);
   return labels;
 }
 
@@ -148,7 +266,7 @@ void Renderer::add_gpu(const NodeSnapshot& node, const GpuView& gpu, std::size_t
     const bool is_shared = holders.size() > 1 || (!holders.empty() && holders[0].replica >= 0);
     if (options_.pod_labels && !holders.empty() && !is_shared) {
       entity.labels += ',';
-      entity.labels += holder_labels(holders[0]);
+      entity.labels += holder_labels(node, holders[0]);
     }
     if (options_.pod_labels && is_shared) {
       for (const DeviceHolder& holder : holders) {
@@ -156,7 +274,7 @@ void Renderer::add_gpu(const NodeSnapshot& node, const GpuView& gpu, std::size_t
             std::ranges::find(entity.sharers, holder.holder) != entity.sharers.end();
         if (is_known) continue;
         entity.sharers.push_back(holder.holder);
-        entity.sharer_labels.push_back(holder_labels(holder));
+        entity.sharer_labels.push_back(holder_labels(node, holder));
       }
     }
     entities_.push_back(std::move(entity));
@@ -244,30 +362,51 @@ void Renderer::add_special(std::string& out, const CounterSpec& spec, const Node
                         event_text);
     case FieldKind::ClockEventsTotal:
       return add_counts(gpu.clock_events->totals(), "clock_event", 0, event_text);
-    case FieldKind::HealthStatus: {
-      const GpuHealthView* const health = node.health->find(gpu.uuid);
-      if (health == nullptr) return;
-      std::vector<std::string> lines;
-      for (const HealthFact& fact : health->facts) {
-        std::string labels;
-        append_label(labels, "health_watch", health_kind_text(fact.kind));
-        append_label(labels, "health_error_code", fmt::to_string(fact.code));
-        // DCGM's numbers: 10 warns, 20 fails. One series per watch and code.
-        std::string line;
-        append_sample(line, spec.name, entity.labels, labels,
-                      whole(fact.severity == Severity::Critical ? 20 : 10));
-        const std::size_t key = line.rfind(' ');
-        const auto is_same = [&](const std::string& other) {
-          return other.compare(0, key, line, 0, key) == 0 && other[key] == ' ';
-        };
-        if (std::ranges::none_of(lines, is_same)) lines.push_back(std::move(line));
-      }
-      for (const std::string& line : lines) out += line;
-      return;
-    }
+    case FieldKind::HealthStatus:
+      return add_health(out, spec, node, entity);
+    case FieldKind::P2pStatus:
+      return add_peers(out, spec, node, entity);
     case FieldKind::Number:
     case FieldKind::Label:
       return;
+  }
+}
+
+// One series per watch of DCGM, always: 0 passes, 10 warns, 20 fails; the worst incident names the
+// error.
+void Renderer::add_health(std::string& out, const CounterSpec& spec, const NodeSnapshot& node,
+                          const Entity& entity) {
+  const GpuHealthView* const health = node.health->find(node.gpus[entity.gpu].uuid);
+  if (health == nullptr) return;
+  for (const std::string_view watch : health_watches()) {
+    int value = 0;
+    std::string_view error = "DCGM_FR_OK";
+    for (const HealthFact& fact : health->facts) {
+      const auto words = health_words(fact);
+      if (!words || words->watch != watch) continue;
+      const int worth = fact.severity == Severity::Critical ? 20 : 10;
+      if (worth <= value) continue;
+      value = worth;
+      error = words->error;
+    }
+    std::string labels;
+    append_label(labels, "health_watch", watch);
+    append_label(labels, "health_error_code", error);
+    append_sample(out, spec.name, entity.labels, labels, whole(value));
+  }
+}
+
+// Whether each other GPU can be reached over NVLink.
+void Renderer::add_peers(std::string& out, const CounterSpec& spec, const NodeSnapshot& node,
+                         const Entity& entity) {
+  const nvml::GpuFacts& facts = *node.gpus[entity.gpu].facts;
+  for (std::size_t peer = 0; peer < facts.links.size(); ++peer) {
+    const nvml::Reading<int>& status = facts.links[peer].p2p_nvlink;
+    if (!status) continue;
+    std::string labels;
+    append_label(labels, "peer_gpu", fmt::to_string(peer));
+    append_label(labels, "link_status", p2p_status_text(*status));
+    append_sample(out, spec.name, entity.labels, labels, whole(*status));
   }
 }
 
@@ -285,8 +424,12 @@ void Renderer::add_counter(std::string& out, const NodeSnapshot& node, const Cou
       add_special(out, spec, node, entity);
       continue;
     }
-    FieldSource source = {
-        .node = node, .gpu = gpu, .facts = *gpu.facts, .sample = *gpu.sample, .mig = nullptr};
+    FieldSource source = {.node = node,
+                          .gpu = gpu,
+                          .facts = *gpu.facts,
+                          .sample = *gpu.sample,
+                          .mig = nullptr,
+                          .part = field.part};
     if (entity.gi_id >= 0 && field.scope == FieldScope::Instance) {
       const auto& migs = gpu.sample->mig;
       const bool fits = entity.mig_row < migs.size() && migs[entity.mig_row].gi_id == entity.gi_id;

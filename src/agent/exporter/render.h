@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,8 +48,11 @@ struct RenderOptions {
   std::string hostname = {};        // "" no such label
   DeviceChoice devices = {};
   MigParent mig_parent = MigParent::Once;
-  bool pod_labels = true;         // from the holders
-  bool pod_uid = false;           // as a label too, where it is known
+  bool pod_labels = true;       // from the holders
+  bool pod_uid = false;         // as a label too, where it is known
+  bool pod_k8s_labels = false;  // the labels of the pod, where NodeSnapshot::pods has it
+  // RE2 expressions of which one is found in the label's name; none: every label.
+  std::vector<std::string> pod_label_allowlist = {};
   bool old_names = false;         // uuid, pod_name, pod_namespace, container_name
   bool blanks_to_dashes = false;  // in modelName
   bool virtual_gpus = false;      // shared DCGM fields by pod too, and a label vgpu
@@ -57,8 +61,15 @@ struct RenderOptions {
   TimeUs clock_event_window = 300 * kSecondInUs;
 };
 
+// Invalid names the first expression that is none.
+Result<void> check_label_allowlist(const std::vector<std::string>& expressions);
+
+// Batch jobs by device: "0" is a GPU by index, "0.7" its GPU instance 7.
+using JobTable = std::map<std::string, std::vector<std::string>, std::less<>>;
+
 class Renderer {
  public:
+  // The expressions of the allow list are good ones.
   explicit Renderer(RenderOptions options);
   ~Renderer();
   Renderer(const Renderer&) = delete;
@@ -68,25 +79,38 @@ class Renderer {
   // snapshots give equal text.
   std::string render(const NodeSnapshot& node, ExpositionFormat format);
 
+  // Who runs where, as the label hpc_job; several jobs of one device with commas between.
+  void set_jobs(JobTable jobs);
+
   const RenderOptions& options() const { return options_; }
 
  private:
   struct Entity;
+  struct LabelFilter;
   void index(const NodeSnapshot& node);
   void add_gpu(const NodeSnapshot& node, const GpuView& gpu, std::size_t at, int& instances_seen);
   std::string device_labels(const NodeSnapshot& node, const nvml::GpuFacts& gpu,
                             const nvml::MigInstanceFacts* mig) const;
-  std::string holder_labels(const DeviceHolder& holder) const;
+  void append_pod_labels(std::string& labels, const PodFacts& pod) const;
+  void append_jobs(std::string& labels, const nvml::GpuFacts& gpu,
+                   const nvml::MigInstanceFacts* mig) const;
+  std::string holder_labels(const NodeSnapshot& node, const DeviceHolder& holder) const;
   void add_counter(std::string& out, const NodeSnapshot& node, const CounterSpec& spec,
                    ExpositionFormat format) const;
   void add_shares(std::string& out, const NodeSnapshot& node, const CounterSpec& spec,
                   const Entity& entity) const;
   void add_special(std::string& out, const CounterSpec& spec, const NodeSnapshot& node,
                    const Entity& entity) const;
+  static void add_health(std::string& out, const CounterSpec& spec, const NodeSnapshot& node,
+                         const Entity& entity);
+  static void add_peers(std::string& out, const CounterSpec& spec, const NodeSnapshot& node,
+                        const Entity& entity);
   void add_own(std::string& out, const NodeSnapshot& node, ExpositionFormat format) const;
   void add_pod_series(std::string& out, const NodeSnapshot& node, ExpositionFormat format) const;
 
   RenderOptions options_;
+  std::unique_ptr<LabelFilter> label_filter_;
+  JobTable jobs_;
   std::vector<Entity> entities_;
   std::optional<std::uint64_t> structure_;
   std::size_t size_hint_ = 0;

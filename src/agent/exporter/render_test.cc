@@ -19,6 +19,7 @@
 namespace jogak::agent {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -258,7 +259,7 @@ TEST_F(RenderTest, TheLastXidHasItsTextAndCountsHaveTheirWindow) {
                   line("DCGM_EXP_XID_ERRORS_TOTAL", R"(,xid="79")", 1)));
 }
 
-TEST_F(RenderTest, HealthIsToldByWatchAndCodeOnce) {
+TEST_F(RenderTest, HealthIsToldByWatchOfDcgm) {
   start({.gpus = 1});
   for (const int gi : {-1, 7}) {
     model.on_event({.uuid = facts.gpus[0].uuid,
@@ -267,10 +268,85 @@ TEST_F(RenderTest, HealthIsToldByWatchAndCodeOnce) {
                     .gi_id = gi,
                     .time = now});
   }
-  EXPECT_THAT(samples("DCGM_EXP_GPU_HEALTH_STATUS"),
-              ElementsAre(fmt::format(R"(DCGM_EXP_GPU_HEALTH_STATUS{{{},health_watch="Xid",)"
-                                      R"(health_error_code="62"}} 20)",
-                                      kGpu0)));
+  const auto line = [&](std::string_view watch, std::string_view error, int value) {
+    return fmt::format(
+        R"(DCGM_EXP_GPU_HEALTH_STATUS{{{},health_watch="{}",health_error_code="{}"}} {})", kGpu0,
+        watch, error, value);
+  };
+  // Each watch once, whether it has something to say or not.
+  const auto lines = samples("DCGM_EXP_GPU_HEALTH_STATUS");
+  EXPECT_EQ(lines.size(), health_watches().size());
+  EXPECT_THAT(lines, Contains(line("ALL", "DCGM_FR_XID_ERROR", 20)));
+  EXPECT_THAT(lines, Contains(line("MEM", "DCGM_FR_OK", 0)));
+}
+
+TEST_F(RenderTest, WhatProgramsDoToThemselvesIsNoIncident) {
+  start({.gpus = 1});
+  model.on_event(
+      {.uuid = facts.gpus[0].uuid, .kind = nvml::GpuEventKind::Xid, .code = 31, .time = now});
+  for (const std::string& line : samples("DCGM_EXP_GPU_HEALTH_STATUS")) {
+    EXPECT_THAT(line, HasSubstr("DCGM_FR_OK"));
+  }
+}
+
+TEST_F(RenderTest, PeersAreToldByPair) {
+  start({.gpus = 3});
+  for (nvml::GpuFacts& gpu : facts.gpus) gpu.links.resize(3);
+  facts.gpus[0].links[1].p2p_nvlink = 0;
+  facts.gpus[0].links[2].p2p_nvlink = 3;
+  model.on_facts(facts, now);
+  EXPECT_THAT(
+      samples("DCGM_EXP_P2P_STATUS"),
+      ElementsAre(
+          fmt::format(R"(DCGM_EXP_P2P_STATUS{{{},peer_gpu="1",link_status="OK"}} 0)", kGpu0),
+          fmt::format(
+              R"(DCGM_EXP_P2P_STATUS{{{},peer_gpu="2",link_status="TopologyNotSupported"}} 3)",
+              kGpu0)));
+}
+
+TEST_F(RenderTest, NumbersThatDoNotChangeMayBeLabels) {
+  start({.gpus = 1});
+  RenderOptions options =
+      with("DCGM_FI_DEV_GPU_TEMP, gauge, h\nDCGM_FI_DEV_MINOR_NUMBER, label, h\n");
+  EXPECT_THAT(render(options), Contains(HasSubstr(R"(,DCGM_FI_DEV_MINOR_NUMBER="0"})")));
+}
+
+TEST_F(RenderTest, LabelsOfPodsByTheAllowList) {
+  start({.gpus = 1});
+  model.on_holdings(made_holdings(facts), now);
+  model.on_pods(
+      {{{"team-a", "train-0-0"},
+        {.uid = "u-1", .labels = {{"app.kubernetes.io/name", "t"}, {"job", "j"}, {"pod", "x"}}}}});
+  RenderOptions options = with("DCGM_FI_DEV_GPU_TEMP, gauge, h\n");
+  EXPECT_THAT(render(options), Contains(HasSubstr(R"(pod="train-0-0"} )")));
+  options.pod_k8s_labels = options.pod_uid = true;
+  // A label of the pod never takes the place of one of ours.
+  EXPECT_THAT(
+      render(options),
+      Contains(HasSubstr(R"(pod="train-0-0",pod_uid="u-1",app_kubernetes_io_name="t",job="j"} )")));
+  options.pod_label_allowlist = {"^app\\.", "none"};
+  EXPECT_THAT(render(options),
+              Contains(HasSubstr(R"(pod_uid="u-1",app_kubernetes_io_name="t"} )")));
+}
+
+TEST(LabelAllowlist, ABadExpressionIsNamed) {
+  EXPECT_TRUE(check_label_allowlist({"^app", ".*"}));
+  const auto bad = check_label_allowlist({"^app", "("});
+  ASSERT_FALSE(bad);
+  EXPECT_THAT(bad.error().what, HasSubstr("\"(\" is no regular expression"));
+}
+
+TEST_F(RenderTest, JobsOfADeviceAreALabel) {
+  start({.gpus = 2, .instances = 1});
+  Renderer renderer(with("DCGM_FI_DEV_FB_USED, gauge, h\n"));
+  EXPECT_THAT(renderer.render(*model.snapshot(now), kText), Not(HasSubstr("hpc_job")));
+  renderer.set_jobs({{"0.7", {"41", "42"}}, {"1", {"43"}}});
+  const auto lines = lines_of(renderer.render(*model.snapshot(now), kText));
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr(R"(gpu="0")"), HasSubstr(R"(hpc_job="41,42")"))));
+  // GPU 1 is cut, and the job was of the whole GPU.
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr(R"(gpu="1")"), Not(HasSubstr("hpc_job")))));
+  renderer.set_jobs({});
+  EXPECT_THAT(renderer.render(*model.snapshot(now), kText), Not(HasSubstr("hpc_job")));
 }
 
 class SharedGpuTest : public RenderTest {

@@ -26,7 +26,8 @@ void append_escaped(std::string& out, std::string_view text, bool quotes) {
   }
 }
 
-// Whole numbers in decimal, others with six places, as dcgm-exporter writes them.
+}  // namespace
+
 void append_value(std::string& out, const FieldValue& value) {
   std::array<char, 400> text;
   const auto end = value.is_integer
@@ -35,8 +36,6 @@ void append_value(std::string& out, const FieldValue& value) {
                                        std::chars_format::fixed, 6);
   out.append(text.data(), end.ptr);
 }
-
-}  // namespace
 
 void append_label_value(std::string& out, std::string_view text) {
   append_escaped(out, text, true);

@@ -13,6 +13,8 @@
 
 namespace jogak::agent {
 
+// Integers in decimal, others with six digits behind the point.
+void append_value(std::string& out, const FieldValue& value);
 // `text` with backslash, line end and quote escaped, as a label value has it.
 void append_label_value(std::string& out, std::string_view text);
 // ,name="value" (without the comma when `out` is empty or ends in '{').

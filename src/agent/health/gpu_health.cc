@@ -264,7 +264,10 @@ void GpuHealth::watch_counts(const nvml::GpuSample& sample) {
     ecc_uncorrected_grown_ += grown;
     is_dirty_ = true;
   }
-  crc_.update(sample.nvlink.crc_data_errors, now);
+  // Newer boards count one kind of checksum error only.
+  crc_.update(sample.nvlink.crc_data_errors ? sample.nvlink.crc_data_errors
+                                            : sample.nvlink.crc_flit_errors,
+              now);
   replay_.update(sample.nvlink.replay_errors, now);
   link_recovery_.update(sample.nvlink.recovery_errors, now);
   pcie_replays_.update(sample.pcie_replays, now);

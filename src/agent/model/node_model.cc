@@ -23,6 +23,20 @@ void expire(std::shared_ptr<EventWindow>& window, TimeUs now) {
   if (!window->recent().empty()) own(window).expire(now);
 }
 
+// The difference of the two counts, in the unit that DCGM publishes. Zeros where a count is missing
+// or began anew.
+LinkRate link_rate(const nvml::LinkCounters& before, const nvml::LinkCounters& after, TimeUs span) {
+  if (!before.tx_bytes || !before.rx_bytes || !after.tx_bytes || !after.rx_bytes) return {};
+  const std::int64_t tx = *after.tx_bytes - *before.tx_bytes;
+  const std::int64_t rx = *after.rx_bytes - *before.rx_bytes;
+  if (span <= 0 || tx < 0 || rx < 0) return {};
+  const auto rate = [&](std::int64_t bytes) {
+    const double kib = static_cast<double>(bytes / 1024);
+    return static_cast<std::int64_t>(kib * kSecondInUs / static_cast<double>(span) / 1000);
+  };
+  return {.tx = rate(tx), .rx = rate(rx), .both = rate(tx + rx)};
+}
+
 }  // namespace
 
 const GpuView* NodeSnapshot::find(std::string_view uuid) const {
@@ -36,7 +50,8 @@ NodeModel::NodeModel(NodeModelOptions options)
       facts_(std::make_shared<nvml::NodeFacts>()),
       holdings_(std::make_shared<std::vector<Holding>>()),
       holders_(std::make_shared<HolderIndex>()),
-      owners_(std::make_shared<ProcessOwners>()) {}
+      owners_(std::make_shared<ProcessOwners>()),
+      pods_(std::make_shared<PodTable>()) {}
 
 NodeModel::Gpu* NodeModel::find(std::string_view uuid) {
   const auto at = gpus_.find(uuid);
@@ -111,21 +126,18 @@ void NodeModel::on_event(const nvml::GpuEvent& event) {
   own(gpu->xids).add(event.code, event.time);
 }
 
-// The difference of the two counts, in the unit that DCGM publishes.
 void NodeModel::measure_links(Gpu& gpu, const nvml::GpuSample& sample) {
-  gpu.nvlink_bandwidth = 0;
-  if (gpu.sample == nullptr) return;
-  const auto sum = [](const nvml::NvlinkSample& link) -> std::optional<std::int64_t> {
-    if (!link.tx_bytes || !link.rx_bytes) return std::nullopt;
-    return (*link.tx_bytes + *link.rx_bytes) / 1024;
-  };
-  const auto before = sum(gpu.sample->nvlink);
-  const auto after = sum(sample.nvlink);
-  const TimeUs span = sample.time - gpu.sample->time;
-  if (!before || !after || span <= 0 || *after < *before) return;
-  const double seconds = static_cast<double>(span) / kSecondInUs;
-  gpu.nvlink_bandwidth =
-      static_cast<std::int64_t>(static_cast<double>(*after - *before) / seconds / 1000);
+  const nvml::NvlinkSample* const before = gpu.sample == nullptr ? nullptr : &gpu.sample->nvlink;
+  const TimeUs span = gpu.sample == nullptr ? 0 : sample.time - gpu.sample->time;
+  gpu.nvlink_rate = before == nullptr ? LinkRate{} : link_rate(*before, sample.nvlink, span);
+  gpu.link_rates = nullptr;
+  if (sample.nvlink.links.empty()) return;
+  auto rates = std::make_shared<std::vector<LinkRate>>(sample.nvlink.links.size());
+  const std::size_t known = before == nullptr ? 0 : before->links.size();
+  for (std::size_t i = 0; i < std::min(known, rates->size()); ++i) {
+    (*rates)[i] = link_rate(before->links[i], sample.nvlink.links[i], span);
+  }
+  gpu.link_rates = std::move(rates);
 }
 
 void NodeModel::count_clock_events(Gpu& gpu, const nvml::GpuSample& sample) const {
@@ -160,6 +172,12 @@ void NodeModel::index_holders() {
 void NodeModel::on_owners(ProcessOwners owners) {
   if (*owners_ == owners) return;
   owners_ = std::make_shared<const ProcessOwners>(std::move(owners));
+  ++structure_;
+}
+
+void NodeModel::on_pods(PodTable pods) {
+  if (*pods_ == pods) return;
+  pods_ = std::make_shared<const PodTable>(std::move(pods));
   ++structure_;
 }
 
@@ -202,6 +220,7 @@ std::shared_ptr<const NodeSnapshot> NodeModel::snapshot(TimeUs now) {
   snapshot->holders = holders_;
   snapshot->holdings_problem = holdings_problem_;
   snapshot->owners = owners_;
+  snapshot->pods = pods_;
   snapshot->gpus.reserve(health_view_->gpus.size());
   const auto add = [&](const std::string& uuid, const nvml::GpuFacts* facts) {
     const auto at = gpus_.find(uuid);
@@ -216,7 +235,8 @@ std::shared_ptr<const NodeSnapshot> NodeModel::snapshot(TimeUs now) {
                               .last_xid_time = gpu.last_xid_time,
                               .xids = gpu.xids,
                               .clock_events = gpu.clock_events,
-                              .nvlink_bandwidth = gpu.nvlink_bandwidth});
+                              .nvlink_rate = gpu.nvlink_rate,
+                              .link_rates = gpu.link_rates});
   };
   for (const nvml::GpuFacts& facts : facts_->gpus) add(facts.uuid, &facts);
   for (const GpuHealthView& gpu : health_view_->gpus) {

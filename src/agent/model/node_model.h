@@ -31,6 +31,20 @@ namespace jogak::agent {
 // Owners of processes, by pid as the host counts.
 using ProcessOwners = std::map<std::int64_t, Holder>;
 
+// What went over an NVLink, or over all of them, between the last two samples. In the unit that
+// DCGM publishes: KiB/s/1000, whole.
+struct LinkRate {
+  std::int64_t tx = 0, rx = 0, both = 0;
+};
+
+// What the API server says of the pods of this node; only where somebody asks for it.
+struct PodFacts {
+  std::string uid;
+  std::vector<std::pair<std::string, std::string>> labels;
+  friend bool operator==(const PodFacts&, const PodFacts&) = default;
+};
+using PodTable = std::map<std::pair<std::string, std::string>, PodFacts>;  // namespace, name
+
 // One GPU, in a snapshot.
 struct GpuView {
   std::string uuid;
@@ -45,8 +59,9 @@ struct GpuView {
   // By XID, and by bit number of the clock event reasons (how often each began).
   std::shared_ptr<const EventWindow> xids;
   std::shared_ptr<const EventWindow> clock_events;
-  // As DCGM has it: KiB/s/1000 over all links between the last two samples, both ways.
-  std::int64_t nvlink_bandwidth = 0;
+  LinkRate nvlink_rate = {};
+  // Of each link; null: links are not read one by one.
+  std::shared_ptr<const std::vector<LinkRate>> link_rates;
 };
 
 struct NodeSnapshot {
@@ -62,6 +77,7 @@ struct NodeSnapshot {
   std::shared_ptr<const HolderIndex> holders;
   std::string holdings_problem;  // "" none; else why the holders may be old
   std::shared_ptr<const ProcessOwners> owners;
+  std::shared_ptr<const PodTable> pods;  // never null
 
   const GpuView* find(std::string_view uuid) const;
 };
@@ -86,6 +102,8 @@ class NodeModel {
   // The kubelet could not be asked: what was known stays.
   void on_holdings_failure(const Error& error, TimeUs now);
   void on_owners(ProcessOwners owners);
+  // All pods of the node, as far as they are known.
+  void on_pods(PodTable pods);
   void on_tick(TimeUs now);
   // The operator says that a GPU ("" all) is well. False: no such GPU.
   bool clear_health(std::string_view uuid, TimeUs now);
@@ -104,7 +122,8 @@ class NodeModel {
     TimeUs last_xid_time = 0;
     std::shared_ptr<EventWindow> xids, clock_events;
     std::uint64_t throttle_reasons = 0;
-    std::int64_t nvlink_bandwidth = 0;
+    LinkRate nvlink_rate = {};
+    std::shared_ptr<const std::vector<LinkRate>> link_rates;
   };
   Gpu* find(std::string_view uuid);
   void index_holders();
@@ -120,6 +139,7 @@ class NodeModel {
   std::shared_ptr<const HolderIndex> holders_;
   std::string holdings_problem_;
   std::shared_ptr<const ProcessOwners> owners_;
+  std::shared_ptr<const PodTable> pods_;
   std::uint64_t structure_ = 1;
   std::shared_ptr<const NodeHealthView> health_view_;
   std::optional<std::uint64_t> health_view_changes_;

@@ -156,7 +156,7 @@ TEST_F(NodeModelTest, MeasuresLinksAsDcgmDoes) {
     sample.nvlink.tx_bytes = tx;
     sample.nvlink.rx_bytes = rx;
     model.on_sample(sample);
-    return snapshot()->gpus[0].nvlink_bandwidth;
+    return snapshot()->gpus[0].nvlink_rate.both;
   };
   EXPECT_EQ(with_bytes(1000 * 1024, 0), 0) << "nothing to compare with";
   now += 2 * kSecondInUs;

@@ -55,26 +55,50 @@ std::optional<double> share_of(Enum metric) {
     case kGpmImma:
       return 0.0;
     default:
-      return std::nullopt;
+      break;
   }
+  // The first decoder and JPEG engine do what the video engines of a GPU do; the others wait.
+  const auto is_engine = [&](Enum first, Enum count) {
+    return metric >= first && metric < first + count;
+  };
+  if (is_engine(kGpmNvdec0, 8) || is_engine(kGpmNvjpg0, 8)) {
+    return metric == kGpmNvdec0 || metric == kGpmNvjpg0 ? 0.05 : 0.0;
+  }
+  if (is_engine(kGpmNvofa0, 2)) return 0.0;
+  return std::nullopt;
 }
 
 double load_of(Machine& machine, const GpmSampleState& from, const GpmSampleState& to) {
   const GpuState& gpu = machine.gpus()[static_cast<std::size_t>(to.gpu)];
   double load = to.gi_id < 0 ? sim::mean_load(gpu, from.time, to.time) : 0;
   for (const sim::ProcessState* process : machine.processes(to.gpu)) {
-    if (to.gi_id < 0 || process->gi_id == to.gi_id) load += sim::sm_percent_at(process->spec, to.time);
+    if (to.gi_id < 0 || process->gi_id == to.gi_id)
+      load += sim::sm_percent_at(process->spec, to.time);
   }
   return std::clamp(load, 0.0, 100.0);
 }
 
-void fill_metric(GpmMetric& metric, double load, bool is_instance) {
+// The number of the NVLink that a metric is of; -1: none.
+int link_of(Enum metric) {
+  if (metric >= kGpmNvlinkRx0 && metric < kGpmNvlinkRx0 + 36) {
+    return static_cast<int>(metric - kGpmNvlinkRx0) / 2;
+  }
+  if (metric >= kGpmNvlinkRx18 && metric < kGpmNvlinkRx18 + 36) {
+    return 18 + static_cast<int>(metric - kGpmNvlinkRx18) / 2;
+  }
+  return -1;
+}
+
+void fill_metric(GpmMetric& metric, double load, int links, bool is_instance) {
   metric.short_name = metric.long_name = metric.unit = nullptr;
   metric.result = Return::Success;
   const bool is_rate = (metric.metric_id >= kGpmPcieTx && metric.metric_id <= kGpmPcieRx) ||
                        (metric.metric_id >= kGpmNvlinkRx && metric.metric_id <= kGpmNvlinkTx);
   if (is_rate && !is_instance) {
     metric.value = load * kMibPerSecondPerPercent;
+  } else if (const int link = link_of(metric.metric_id);
+             link >= 0 && link < links && !is_instance) {
+    metric.value = load * kMibPerSecondPerPercent / links;
   } else if (const auto share = share_of(metric.metric_id); share && !is_rate) {
     metric.value = load * *share;
   } else {
@@ -137,9 +161,10 @@ Return nvmlGpmMetricsGet(GpmMetricsGet* get) {
     if (!is_pair || get->num_metrics > kGpmMetricCount) return Return::InvalidArgument;
     if (machine.is_lost(to->gpu)) return Return::GpuIsLost;
     const double load = load_of(machine, *from, *to);
+    const int links = machine.gpus()[static_cast<std::size_t>(to->gpu)].spec.nvlink.count;
     // Callers with an older header have a shorter array: never look behind num_metrics.
     for (std::uint32_t i = 0; i < get->num_metrics; ++i) {
-      fill_metric(get->metrics[i], load, to->gi_id >= 0);
+      fill_metric(get->metrics[i], load, links, to->gi_id >= 0);
     }
     return Return::Success;
   });
