@@ -31,9 +31,11 @@ nvml::NodeFacts a100_node(int gpus) {
     gpu.mig_capable = true;
     for (int j = 0; j < gpus; ++j) {
       const bool is_near = (i < (gpus + 1) / 2) == (j < (gpus + 1) / 2);
-      gpu.links.push_back({.pcie = i == j    ? nvml::LinkKind::Self
-                                   : is_near ? nvml::LinkKind::Node
-                                             : nvml::LinkKind::System});
+      nvml::LinkFacts link;
+      link.pcie = i == j    ? nvml::LinkKind::Self
+                  : is_near ? nvml::LinkKind::Node
+                            : nvml::LinkKind::System;
+      gpu.links.push_back(link);
     }
     facts.gpus.push_back(std::move(gpu));
   }
