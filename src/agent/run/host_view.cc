@@ -3,7 +3,9 @@
 // The machine as Linux shows it.
 #include "agent/run/host_view.h"
 
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "agent/model/process_owners.h"
@@ -47,12 +49,35 @@ std::map<std::string, std::uint32_t> read_pci_classes(const nvml::NodeFacts& fac
   return classes;
 }
 
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+// Below `root`, which may end with a slash.
+bool has_dev(const std::string& root) { return is_folder(root + "/dev"); }
+
+// Where we see the device nodes. Below the driver's root if it has any: the /dev of a container is
+// filled when it is made, and nodes that come later (of MIG devices) are never in it.
+std::string device_root(const PluginConfig& config) {
+  if (!config.dev_root.empty() && config.dev_root != config.driver_root) {
+    return has_dev(config.dev_root) ? config.dev_root : "/";
+  }
+  for (const std::string& root : {config.driver_root_in_container, config.driver_root}) {
+    if (has_dev(root)) return root;
+  }
+  return "/";
+}
+
 HostFiles find_files(const nvml::NodeFacts& facts, const PluginConfig& config) {
   const std::string& inside = config.driver_root_in_container;
   const bool is_mounted =
       !find_host_files({.driver = inside}, facts.driver_version).libraries.empty();
   HostRoots roots;
   roots.driver = is_mounted ? inside : config.driver_root;
+  roots.devices = device_root(config);
+  // The host's programs are below its root, if that is what is mounted.
+  if (config.driver_root == "/" && is_folder(inside)) roots.host = inside;
   roots.hook_path = config.cdi_hook_path;
   return find_host_files(roots, facts.driver_version);
 }
