@@ -45,8 +45,9 @@ struct Endpoint {
 };
 
 struct Assigned {
-  std::string ns, pod, container, resource, id;
+  std::string ns = {}, pod = {}, container = {}, resource = {}, id = {};
   bool is_running = true;  // an init container that has ended keeps its devices for the others
+  bool is_init = false;
 };
 
 }  // namespace
@@ -57,6 +58,10 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
       : folder(std::move(folder_in)), random(seed, "kubelet") {}
 
   std::string plugins() const { return folder + "/device-plugins"; }
+
+  void step(std::string_view name, const std::string& resource) const {
+    if (owner->on_step) owner->on_step(name, resource);
+  }
 
   grpc::Status Register(grpc::ServerContext* /*context*/, const api::RegisterRequest* request,
                         api::Empty* /*response*/) override {
@@ -77,6 +82,7 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
         "unix:" + endpoint->socket, grpc::InsecureChannelCredentials(), args));
     const std::scoped_lock lock(mutex);
     if (is_stopping) return {grpc::StatusCode::UNAVAILABLE, "stopping"};
+    step("register", endpoint->resource);
     if (auto& now = endpoints[endpoint->resource]) now->watch_context.TryCancel();
     endpoints[endpoint->resource] = endpoint;
     all.push_back(endpoint);
@@ -88,6 +94,10 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
 
   // Options, then the stream until it ends; nobody dials again.
   void watch(Endpoint& endpoint) {
+    {
+      const std::scoped_lock lock(mutex);
+      step("options", endpoint.resource);
+    }
     grpc::ClientContext context;
     api::DevicePluginOptions options;
     const bool has_options =
@@ -95,6 +105,7 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
     {
       const std::scoped_lock lock(mutex);
       endpoint.has_options = has_options;
+      step("options-given", endpoint.resource);
       if (has_options && (options.pre_start_required() != endpoint.needs_pre_start ||
                           options.get_preferred_allocation_available() != endpoint.can_prefer)) {
         complaints.push_back("options differ from those of Register");
@@ -106,6 +117,7 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
       const std::scoped_lock lock(mutex);
       if (endpoints[endpoint.resource].get() != &endpoint) continue;
       endpoint.is_watching = true;
+      step("list", endpoint.resource);
       std::map<std::string, Device>& known = devices[endpoint.resource];
       known.clear();
       for (const api::Device& device : list.devices()) {
@@ -119,6 +131,7 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
         to.is_healthy = device.health() == "Healthy";
         if (device.topology().nodes_size() > 0) to.numa = device.topology().nodes(0).id();
         if (device.has_topology() && to.numa < 0) complaints.push_back("a bad NUMA node");
+        last_health[{endpoint.resource, device.id()}] = device.health();
       }
       changed.notify_all();
     }
@@ -141,10 +154,7 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
           assigned, [&](const Assigned& one) { return one.resource == resource && one.id == id; });
       if (device.is_healthy && !is_used) result.push_back(id);
     }
-    for (std::size_t i = result.size(); i > 1; --i) {  // the kubelet's order is random
-      const auto j = static_cast<std::size_t>(random.below(i));
-      std::swap(result[i - 1], result[j]);
-    }
+    shuffle(result);  // the kubelet's order is random
     return result;
   }
 
@@ -157,7 +167,9 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
     ask.set_allocation_size(static_cast<int>(count));
     api::PreferredAllocationResponse response;
     grpc::ClientContext context;
+    step("prefer", endpoint.resource);
     const grpc::Status status = endpoint.stub->GetPreferredAllocation(&context, request, &response);
+    step("preferred", endpoint.resource);
     // A plugin that has just died is not at fault.
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE) return {};
     if (!status.ok() || response.container_responses_size() != 1) {
@@ -222,7 +234,12 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
       }
       JOGAK_TRY_VOID(allocate(endpoint, ids, started));
       for (const std::string& id : ids) {
-        assigned.push_back({pod.ns, pod.name, container.name, resource, id});
+        assigned.push_back({.ns = pod.ns,
+                            .pod = pod.name,
+                            .container = container.name,
+                            .resource = resource,
+                            .id = id,
+                            .is_init = container.is_init});
       }
       started.ids[resource] = ids;
     }
@@ -237,7 +254,9 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
     api::AllocateResponse response;
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    step("allocate", endpoint.resource);
     const grpc::Status status = endpoint.stub->Allocate(&context, request, &response);
+    step("allocated", endpoint.resource);
     if (!status.ok()) {
       return fail(Errc::Invalid, "UnexpectedAdmissionError: Allocate failed due to rpc error: {}",
                   status.error_message());
@@ -276,15 +295,59 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
       api::PreStartContainerResponse response;
       grpc::ClientContext context;
       context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(30));
+      step("pre-start", resource);
       lock.unlock();
       const grpc::Status status = endpoint->stub->PreStartContainer(&context, request, &response);
       lock.lock();
+      step("pre-started", resource);
       if (!status.ok()) return invalid("CreateContainerConfigError: {}", status.error_message());
     }
     return {};
   }
 
+  // ---- PodResources ----
+
+  // One entry for each device, with its NUMA node, in an order of no meaning.
+  void fill(const std::string& ns, const std::string& name, ::v1::PodResources& pod) {
+    pod.set_name(name);
+    pod.set_namespace_(ns);
+    std::vector<const Assigned*> mine;
+    for (const Assigned& one : assigned) {
+      // ended init containers are not listed
+      if (one.is_running && one.ns == ns && one.pod == name) mine.push_back(&one);
+    }
+    shuffle(mine);
+    std::map<std::string, ::v1::ContainerResources*> containers;
+    for (const Assigned* const one : mine) {
+      auto*& container = containers[one->container];
+      if (container == nullptr) {
+        container = pod.add_containers();
+        container->set_name(one->container);
+      }
+      fill(*one, *container->add_devices());
+    }
+  }
+
+  void fill(const Assigned& one, ::v1::ContainerDevices& entry) {
+    entry.set_resource_name(one.resource);
+    entry.add_device_ids(one.id);
+    const auto& known = devices[one.resource];
+    const auto device = known.find(one.id);
+    if (device != known.end() && device->second.numa >= 0) {
+      entry.mutable_topology()->add_nodes()->set_id(device->second.numa);
+    }
+  }
+
+  template <class T>
+  void shuffle(std::vector<T>& items) {
+    for (std::size_t i = items.size(); i > 1; --i) {
+      const auto j = static_cast<std::size_t>(random.below(i));
+      std::swap(items[i - 1], items[j]);
+    }
+  }
+
   const std::string folder;
+  const Kubelet* owner = nullptr;
   Rng random;
   mutable std::mutex mutex;
   std::condition_variable changed;
@@ -293,6 +356,7 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
   std::map<std::string, std::map<std::string, Device>> devices;
   std::map<std::string, std::uint64_t> registrations;
   std::vector<Assigned> assigned;
+  std::map<std::pair<std::string, std::string>, std::string> last_health;  // resource, id
   std::vector<std::string> complaints;
   bool is_stopping = false;
   std::unique_ptr<::v1::PodResourcesLister::Service> lister;
@@ -303,17 +367,50 @@ namespace {
 
 class Lister final : public ::v1::PodResourcesLister::Service {
  public:
-  using Fill = std::function<void(::v1::ListPodResourcesResponse& response)>;
-  explicit Lister(Fill fill) : fill_(std::move(fill)) {}
+  explicit Lister(Kubelet::Impl& kubelet) : kubelet_(kubelet) {}
+
   grpc::Status List(grpc::ServerContext* /*context*/,
                     const ::v1::ListPodResourcesRequest* /*request*/,
                     ::v1::ListPodResourcesResponse* response) override {
-    fill_(*response);
+    const std::scoped_lock lock(kubelet_.mutex);
+    std::set<std::pair<std::string, std::string>> pods;
+    for (const Assigned& one : kubelet_.assigned) {
+      if (one.is_running) pods.emplace(one.ns, one.pod);
+    }
+    for (const auto& [ns, pod] : pods) kubelet_.fill(ns, pod, *response->add_pod_resources());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status Get(grpc::ServerContext* /*context*/, const ::v1::GetPodResourcesRequest* request,
+                   ::v1::GetPodResourcesResponse* response) override {
+    const std::scoped_lock lock(kubelet_.mutex);
+    const bool is_there = std::ranges::any_of(kubelet_.assigned, [&](const Assigned& one) {
+      return one.ns == request->pod_namespace() && one.pod == request->pod_name();
+    });
+    if (!is_there) return {grpc::StatusCode::UNKNOWN, "pod not found"};
+    kubelet_.fill(request->pod_namespace(), request->pod_name(),
+                  *response->mutable_pod_resources());
+    return grpc::Status::OK;
+  }
+
+  // Healthy devices alone; nothing while the plugin is away.
+  grpc::Status GetAllocatableResources(grpc::ServerContext* /*context*/,
+                                       const ::v1::AllocatableResourcesRequest* /*request*/,
+                                       ::v1::AllocatableResourcesResponse* response) override {
+    const std::scoped_lock lock(kubelet_.mutex);
+    std::vector<Assigned> healthy;
+    for (const auto& [resource, known] : kubelet_.devices) {
+      for (const auto& [id, device] : known) {
+        if (device.is_healthy) healthy.push_back({.resource = resource, .id = id});
+      }
+    }
+    kubelet_.shuffle(healthy);
+    for (const Assigned& one : healthy) kubelet_.fill(one, *response->add_devices());
     return grpc::Status::OK;
   }
 
  private:
-  Fill fill_;
+  Kubelet::Impl& kubelet_;
 };
 
 std::unique_ptr<grpc::Server> serve(const std::string& socket, grpc::Service& service) {
@@ -329,6 +426,7 @@ std::unique_ptr<grpc::Server> serve(const std::string& socket, grpc::Service& se
 
 Kubelet::Kubelet(std::string folder, std::uint64_t seed)
     : impl_(std::make_shared<Impl>(std::move(folder), seed)) {
+  impl_->owner = this;
   fs::create_directories(impl_->plugins());
   fs::create_directories(impl_->folder + "/pod-resources");
 }
@@ -349,30 +447,11 @@ void Kubelet::start() {
     const std::scoped_lock lock(impl_->mutex);
     impl_->is_stopping = false;
   }
-  Impl* const impl = impl_.get();
-  impl_->lister = std::make_unique<Lister>([impl](::v1::ListPodResourcesResponse& response) {
-    const std::scoped_lock lock(impl->mutex);
-    std::map<std::pair<std::string, std::string>, ::v1::PodResources*> pods;
-    std::map<std::pair<::v1::PodResources*, std::string>, ::v1::ContainerResources*> containers;
-    for (const Assigned& one : impl->assigned) {
-      if (!one.is_running) continue;  // ended init containers are not listed
-      auto*& pod = pods[{one.ns, one.pod}];
-      if (pod == nullptr) {
-        pod = response.add_pod_resources();
-        pod->set_name(one.pod);
-        pod->set_namespace_(one.ns);
-      }
-      auto*& container = containers[{pod, one.container}];
-      if (container == nullptr) {
-        container = pod->add_containers();
-        container->set_name(one.container);
-      }
-      auto& entry = *container->add_devices();  // one for each device
-      entry.set_resource_name(one.resource);
-      entry.add_device_ids(one.id);
-    }
-  });
+  impl_->lister = std::make_unique<Lister>(*impl_);
   impl_->lister_server = serve(pod_resources_socket(), *impl_->lister);
+  // It has started long ago, by the looks: an agent waits for one that has just started.
+  fs::last_write_time(pod_resources_socket(),
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
   impl_->server = serve(socket(), *impl_);
 }
 
@@ -486,6 +565,34 @@ void Kubelet::remove(const std::string& ns, const std::string& pod) {
   const std::scoped_lock lock(impl_->mutex);
   std::erase_if(impl_->assigned,
                 [&](const Assigned& one) { return one.ns == ns && one.pod == pod; });
+}
+
+std::vector<std::string> Kubelet::readmit() {
+  const std::scoped_lock lock(impl_->mutex);
+  std::set<std::pair<std::string, std::string>> killed;
+  for (const Assigned& one : impl_->assigned) {
+    const auto endpoint = impl_->endpoints.find(one.resource);
+    const bool is_there = endpoint != impl_->endpoints.end() && !endpoint->second->is_stopped;
+    if (one.is_init && !is_there) killed.emplace(one.ns, one.pod);
+  }
+  std::erase_if(impl_->assigned,
+                [&](const Assigned& one) { return killed.contains({one.ns, one.pod}); });
+  std::vector<std::string> names;
+  names.reserve(killed.size());
+  for (const auto& [ns, pod] : killed) names.push_back(fmt::format("{}/{}", ns, pod));
+  return names;
+}
+
+std::map<std::string, std::string> Kubelet::health_in_status(const std::string& ns,
+                                                             const std::string& pod) const {
+  const std::scoped_lock lock(impl_->mutex);
+  std::map<std::string, std::string> result;
+  for (const Assigned& one : impl_->assigned) {
+    if (one.ns != ns || one.pod != pod || !one.is_running) continue;
+    const auto health = impl_->last_health.find({one.resource, one.id});
+    if (health != impl_->last_health.end()) result[one.id] = health->second;
+  }
+  return result;
 }
 
 std::vector<std::string> Kubelet::complaints() const {

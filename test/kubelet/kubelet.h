@@ -4,8 +4,9 @@
 // a kubelet 1.36 was seen to have: sockets wiped at start, options asked for although Register gave
 // them, the list of available devices in random order, Allocate once for each container, init
 // containers' devices reused, PreStartContainer at each start, one PodResources entry per device,
-// no second try after a failed Allocate. What a plugin does against the rules is written down in
-// complaints(). Calls block; they are for the test's thread.
+// no second try after a failed Allocate, stale health of devices whose plugin is gone. What a
+// plugin does against the rules is written down in complaints(). Calls block; they are for the
+// test's thread.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -61,6 +63,12 @@ class Kubelet {
   std::string socket() const;
   std::string pod_resources_socket() const;
 
+  // Told of each step of a plugin's life as it is seen from here: "register", "options",
+  // "options-given", "list" (one has come), "prefer", "preferred", "allocate", "allocated",
+  // "pre-start", "pre-started". On whatever thread it happens, with the lock held: calls of this
+  // class are not allowed there. To be set before start().
+  std::function<void(std::string_view step, const std::string& resource)> on_step;
+
   // Waits for something to become true; looked at whenever anything changed. False: it did not.
   bool wait(const std::function<bool()>& is_so, int timeout_ms = 10'000);
   // May be asked inside wait().
@@ -76,12 +84,22 @@ class Kubelet {
   // In place: PreStartContainer alone.
   Result<void> restart_container(const std::string& ns, const std::string& pod,
                                  const std::string& container);
+  // Frees its devices at once, as a forced deletion does: processes of its own may still be there.
   void remove(const std::string& ns, const std::string& pod);
+  // What a kubelet does with running pods some time after its start: those with an init container
+  // that had devices are admitted anew, and killed where their plugin is not there; others run on.
+  // Names of the killed, "namespace/name".
+  std::vector<std::string> readmit();
+  // The pod's allocatedResourcesStatus: id -> "Healthy" or "Unhealthy". What the plugin said last;
+  // a device that left the list, and all of them when the plugin ends, stay as they were.
+  std::map<std::string, std::string> health_in_status(const std::string& ns,
+                                                      const std::string& pod) const;
 
   std::vector<std::string> complaints() const;
 
+  struct Impl;  // of kubelet.cc alone
+
  private:
-  struct Impl;
   std::shared_ptr<Impl> impl_;
 };
 
