@@ -33,7 +33,7 @@ MAY_INCLUDE = {
     "agent": {"base", "yaml", "net", "kube", "nvml", "agent"},
     "cli": {"base", "core", "scale", "sim", "kube", "import", "net", "apiserver", "live", "ops",
             "playground", "nvml", "agent", "cli"},
-    "playground": {"base", "sim", "net", "apiserver", "live", "playground"},
+    "playground": {"base", "sim", "net", "apiserver", "live", "nvml", "agent", "playground"},
 }
 
 # Libraries that cost seconds to include: these folders, and .cc files alone.

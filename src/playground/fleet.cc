@@ -9,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "apiserver/codec/codec.h"
+#include "playground/gpu_machine.h"
 #include "sim/samples.h"
 
 namespace jogak::playground {
@@ -138,6 +139,7 @@ std::vector<Doc> default_fleet() {
       Doc object = node(fmt::format("train-{}-{}", rack, i), rack_name, "training");
       set_gpu_labels(object, "NVIDIA-A100-SXM4-80GB", 8, 81'920);
       set_capacity(object, "128", "1Ti", "nvidia.com/gpu", 8);
+      name_gpus(object);
       object.at("spec", "taints").push(gpu_taint());
       nodes.push_back(std::move(object));
     }
@@ -172,6 +174,7 @@ Result<std::vector<Doc>> fleet_of(std::string_view groups, std::string_view topo
     if (racks > 0) {
       labels.set(kRackLabel, fmt::format("rack-{}", i % static_cast<std::size_t>(racks)));
     }
+    name_gpus(nodes[i]);
   }
   return nodes;
 }
@@ -233,6 +236,7 @@ Result<std::vector<Doc>> objects_of_file(std::string_view text, std::string_view
   for (Doc& object : objects) {  // nodes of elsewhere have no kubelet here but a simulated one
     if (object["kind"].as_string() != "Node") continue;
     object.at("metadata").at("labels").set(kSimulated, "true");
+    name_gpus(object);
   }
   return objects;
 }

@@ -11,6 +11,8 @@
 #include <fmt/core.h>
 
 #include "apiserver/object/meta.h"
+#include "playground/gpu_machine.h"
+#include "playground/gpu_nodes.h"
 #include "playground/local_cluster.h"
 
 namespace jogak::playground {
@@ -82,6 +84,7 @@ struct Playground::Impl {
   std::unique_ptr<api::Server> server;
   std::unique_ptr<api::Api> api, pods_api, scheduler_api;
   std::unique_ptr<controllers::PodIndex> pods;
+  std::unique_ptr<GpuNodes> gpus;
   std::vector<std::unique_ptr<controllers::Controller>> controllers;
   std::unique_ptr<LocalCluster> cluster;
   std::unique_ptr<live::SchedulerDriver> scheduler;
@@ -91,6 +94,11 @@ struct Playground::Impl {
 };
 
 Result<void> Playground::Impl::start(Loop& loop) {
+  const std::uint64_t seed = options.server.seed;
+  options.server.node_proxy = [this](std::string_view node, int port, net::HttpRequest request,
+                                     std::shared_ptr<net::ResponseWriter> writer) {
+    return gpus != nullptr && gpus->serve(node, port, std::move(request), std::move(writer));
+  };
   JOGAK_TRY(server, api::Server::make(loop, std::move(options.server)));
   api = server->api("jogak");
   pods_api = server->api("jogak");
@@ -107,7 +115,9 @@ Result<void> Playground::Impl::start(Loop& loop) {
     }
   }
   if (options.has_kubelets) {
-    controllers.push_back(std::make_unique<kubelet::Kubelets>(make_api, *pods, options.kubelets));
+    if (options.has_agents) gpus = std::make_unique<GpuNodes>(server->api("jogak-agent"), seed);
+    controllers.push_back(
+        std::make_unique<kubelet::Kubelets>(make_api, *pods, options.kubelets, gpus.get()));
   }
   if (options.has_scheduler) {
     scheduler_api = server->api("kube-scheduler");
@@ -172,6 +182,7 @@ Result<std::size_t> Playground::load(std::vector<Doc> objects) {
   std::map<std::string, std::string> uids;  // of the file -> of this server
   std::size_t count = 0;
   for (Doc& object : objects) {
+    if (impl_->gpus != nullptr && object["kind"].as_string() == "Node") leave_to_agent(object);
     JOGAK_TRY(const bool is_made, impl_->load_one(std::move(object), uids));
     if (is_made) ++count;
   }

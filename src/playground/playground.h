@@ -26,6 +26,9 @@ struct PlaygroundOptions {
   kubelet::KubeletOptions kubelets;
   live::DriverOptions scheduler;
   bool has_controllers = true, has_kubelets = true, has_scheduler = true;
+  // Simulated nodes run the node agent, where the annotation jogak.io/simulated-gpus names GPUs.
+  // Without kubelets there is none.
+  bool has_agents = true;
 };
 
 class Playground {

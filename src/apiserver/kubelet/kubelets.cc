@@ -46,37 +46,50 @@ Doc healthy_conditions(TimeUs now) {
   return list;
 }
 
-// "nvidia.com/gpu=2,..." taken from what the node could allocate.
-Doc without_unhealthy(const Doc& capacity, std::string_view unhealthy) {
-  api::ResourceList list = api::read_resources(capacity);
-  while (!unhealthy.empty()) {
-    const std::size_t end = std::min(unhealthy.find(','), unhealthy.size());
-    const std::string_view item = unhealthy.substr(0, end);
-    unhealthy.remove_prefix(std::min(end + 1, unhealthy.size()));
+using Amounts = std::map<std::string, std::int64_t, std::less<>>;
+
+// "nvidia.com/gpu=2,..."; what is not of that form counts as absent.
+Amounts read_unhealthy(std::string_view text) {
+  Amounts amounts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    const std::string_view item = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
     const std::size_t equals = item.find('=');
     if (equals == std::string_view::npos) continue;
-    const auto it = list.find(item.substr(0, equals));
     const auto lost = api::Amount::parse(item.substr(equals + 1));
-    if (it == list.end() || !lost.has_value()) continue;
-    it->second -= *lost;
+    if (lost.has_value()) amounts[std::string(item.substr(0, equals))] = lost->value();
+  }
+  return amounts;
+}
+
+void take_unhealthy(api::ResourceList& list, const Amounts& unhealthy) {
+  for (const auto& [name, count] : unhealthy) {
+    const auto it = list.find(name);
+    if (it == list.end()) continue;
+    it->second -= api::Amount::of(count);
     if (it->second.is_negative()) it->second = api::Amount::of(0);
   }
-  return api::write_resources(list);
 }
 
 }  // namespace
 
 Kubelets::Kubelets(const controllers::ApiFactory& make_api, controllers::PodIndex& pods,
-                   KubeletOptions options)
+                   KubeletOptions options, DeviceHost* devices)
     : api_(make_api("kubelet")),
       pods_(pods),
       options_(std::move(options)),
+      host_(devices),
       queue_(api_->loop(), [this](const std::string& key) { return sync_pod(key); }) {
   following_ = api_->follow("nodes", [this](const api::Api::Change& change) { on_node(change); });
   pods_.listen([this, alive = alive_](store::EventType type, const controllers::PodViewPtr& pod,
                                       const controllers::PodViewPtr&) {
     if (*alive) on_pod(type, pod);
   });
+  if (host_ == nullptr) return;
+  host_->on_change = [this, alive = alive_](const std::string& node) {
+    if (*alive) on_devices(node);
+  };
 }
 
 Kubelets::~Kubelets() {
@@ -100,6 +113,7 @@ void Kubelets::on_node(const api::Api::Change& change) {
       api_->loop().cancel(node->lease_timer);
       for (auto& [uid, run] : node->runs) api_->loop().cancel(run.timer);
       nodes_.erase(name);
+      if (host_ != nullptr) host_->forget_node(name);
     }
     return;
   }
@@ -111,6 +125,10 @@ void Kubelets::on_node(const api::Api::Change& change) {
     node.number = next_node_++;
     node.ip = node_ip(node.number);
     renew_lease(name);
+  }
+  if (host_ != nullptr) {
+    node.devices = host_->see_node(object);
+    node.ledger.set_devices(node.devices);
   }
   sync_node(node, object);
   if (is_new) {
@@ -133,11 +151,14 @@ void Kubelets::sync_node(NodeState& node, const Doc& object) {
     }
   }
   node.ledger.set_allocatable(object.get("status", "allocatable"));
-  if (node.is_down) return;
+  if (node.is_down || node.is_waiting()) return;
   const std::string& unhealthy = annotations[kUnhealthy].as_string();
+  node.ledger.set_withheld(read_unhealthy(unhealthy));
   // whoever took it for lost is told that it is not
   const bool is_lost = api::condition_is(object, "Ready", "Unknown");
-  if (node.has_status && unhealthy == node.last_unhealthy && !is_lost) return;
+  const bool has_news = unhealthy != node.last_unhealthy ||
+                        (node.devices != nullptr && node.devices->resources() != node.told_devices);
+  if (node.has_status && !has_news && !is_lost) return;
   node.last_unhealthy = unhealthy;
   node.has_status = true;
   write_node_status(node, object);
@@ -148,9 +169,24 @@ void Kubelets::write_node_status(NodeState& node, const Doc& object) {
   capacity.set_default("cpu", "32");
   capacity.set_default("memory", "128Gi");
   capacity.set_default("pods", "110");
+  api::ResourceList allocatable = api::read_resources(capacity);
+  take_unhealthy(allocatable, read_unhealthy(node.last_unhealthy));
+  if (node.devices != nullptr) {
+    // A resource that its plugin ceased to offer stays, with none of it.
+    for (auto& [name, amount] : allocatable) {
+      if (!node.devices->manages(name)) continue;
+      capacity.set(name, "0");
+      amount = api::Amount::of(0);
+    }
+    node.told_devices = node.devices->resources();
+    for (const HostResource& resource : node.told_devices) {
+      capacity.set(resource.name, std::to_string(resource.devices.size()));
+      allocatable[resource.name] = api::Amount::of(node.ledger.healthy(resource));
+    }
+  }
   Doc status = Doc::object();
   status.set("capacity", capacity)
-      .set("allocatable", without_unhealthy(capacity, node.last_unhealthy))
+      .set("allocatable", api::write_resources(allocatable))
       .set("conditions", healthy_conditions(api_->now()));
   Doc addresses = Doc::array();
   addresses.push(Doc::object().set("type", "InternalIP").set("address", node.ip));
@@ -170,6 +206,29 @@ void Kubelets::write_node_status(NodeState& node, const Doc& object) {
   const auto written = api_->patch("nodes", "", node.name, api::PatchType::Merge,
                                    Doc::object().set("status", std::move(status)), "status");
   if (!written.has_value()) node.has_status = false;  // the next change of the node tries again
+}
+
+// Plugins told something else: the node's numbers follow, and pods show the health of what they
+// hold. Pods that came before the plugins are admitted now.
+void Kubelets::on_devices(const std::string& name) {
+  NodeState* node = find_node(name);
+  if (node == nullptr || node->is_waiting()) return;
+  const bool is_first = !node->has_status;
+  if (const auto object = api_->get("nodes", "", name); object.has_value()) {
+    sync_node(*node, *object);
+  }
+  if (is_first) {
+    for (const controllers::PodViewPtr& pod : pods_.on_node(name)) queue_.add(pod->key());
+  }
+  for (auto& [uid, run] : node->runs) {
+    bool has_changed = false;
+    for (DeviceStatus& device : run.facts.devices) {
+      const bool is_healthy = node->ledger.is_healthy(device.resource, device.id);
+      has_changed |= is_healthy != device.is_healthy;
+      device.is_healthy = is_healthy;
+    }
+    if (has_changed && !node->is_down && node->ledger.holds(uid)) write_status(*node, run);
+  }
 }
 
 TimeUs Kubelets::lease_period() const {
@@ -232,7 +291,7 @@ controllers::Outcome Kubelets::sync_pod(const std::string& key) {
   const controllers::PodViewPtr view = pods_.find(ns, name);
   if (view == nullptr) return controllers::Outcome::Done;
   NodeState* node = find_node(view->node);
-  if (node == nullptr || node->is_down) return controllers::Outcome::Done;
+  if (node == nullptr || node->is_down || node->is_waiting()) return controllers::Outcome::Done;
   const auto it = node->runs.find(view->uid);
   if (it == node->runs.end()) {
     if (view->is_finished() && !view->is_deleting) return controllers::Outcome::Done;

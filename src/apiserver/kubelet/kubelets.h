@@ -3,17 +3,21 @@
 // The simulated kubelets of all simulated nodes (label jogak.io/simulated=true): node status and
 // leases, admission, the life of pods, graceful deletion, failure and return of a node. What a node
 // or a pod shall do is said by annotations (docs/playground.md), so that kubectl can script faults.
+// Devices come from the plugins of a DeviceHost, or without one from the node's manifest.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apiserver/controllers/controllers.h"
 #include "apiserver/controllers/pod_index.h"
 #include "apiserver/controllers/work_queue.h"
+#include "apiserver/kubelet/device_host.h"
 #include "apiserver/kubelet/ledger.h"
 #include "apiserver/kubelet/pod_status.h"
 #include "apiserver/kubelet/run_plan.h"
@@ -36,8 +40,9 @@ struct KubeletOptions {
 
 class Kubelets : public controllers::Controller {
  public:
+  // `devices` may be null; it outlives this, which takes its on_change.
   Kubelets(const controllers::ApiFactory& make_api, controllers::PodIndex& pods,
-           KubeletOptions options = {});
+           KubeletOptions options = {}, DeviceHost* devices = nullptr);
   ~Kubelets() override;
 
   std::size_t nodes() const { return nodes_.size(); }
@@ -47,6 +52,7 @@ class Kubelets : public controllers::Controller {
     std::string ns, name, uid;
     RunPlan plan;
     PodFacts facts;
+    std::optional<DevicePod> devices;  // when it holds some of plugins
     bool is_admitted = false;
     bool is_stopping = false;
     TimeUs deletion_end = 0;  // when its grace is over, while it is stopping
@@ -59,7 +65,11 @@ class Kubelets : public controllers::Controller {
     bool is_down = false;
     bool has_status = false;
     std::string last_unhealthy;
+    NodeDevices* devices = nullptr;
+    std::vector<HostResource> told_devices;  // in the last status
     NodeLedger ledger;
+
+    bool is_waiting() const { return devices != nullptr && !devices->is_ready(); }
     std::map<std::string, PodRun, std::less<>> runs;  // by uid
     TimerId lease_timer = 0;
   };
@@ -69,6 +79,7 @@ class Kubelets : public controllers::Controller {
   controllers::Outcome sync_pod(const std::string& key);
   void sync_node(NodeState& node, const Doc& object);
   void write_node_status(NodeState& node, const Doc& object);
+  void on_devices(const std::string& name);
   void renew_lease(const std::string& name);
   TimeUs lease_period() const;
   TimeUs next_renewal(const NodeState& node) const;
@@ -81,6 +92,9 @@ class Kubelets : public controllers::Controller {
   void begin_stop(NodeState& node, PodRun& run, TimeUs deletion_end);
   void finish_stop(NodeState& node, PodRun& run);
   void forget(NodeState& node, const std::string& uid);
+  void take_devices(NodeState& node, PodRun& run, const Doc& pod);
+  void tell_running(NodeState& node, PodRun& run);
+  void release(NodeState& node, const std::string& uid);
   bool write_status(NodeState& node, PodRun& run);
   using Step = void (Kubelets::*)(NodeState&, PodRun&);
   void later(const NodeState& node, PodRun& run, TimeUs when, Step step);
@@ -89,6 +103,7 @@ class Kubelets : public controllers::Controller {
   std::unique_ptr<api::Api> api_;
   controllers::PodIndex& pods_;
   KubeletOptions options_;
+  DeviceHost* const host_;
   std::map<std::string, NodeState, std::less<>> nodes_;
   std::uint32_t next_node_ = 1;
   controllers::WorkQueue queue_;

@@ -37,6 +37,25 @@ std::string pod_ip(std::uint32_t node, std::uint32_t pod) {
                      pod & 255U);
 }
 
+// What its status says that the containers of a pod hold: this process may be younger than the pod.
+std::vector<HeldDevices> remembered(const Doc& pod) {
+  std::vector<HeldDevices> held;
+  for (const std::string_view list : {"initContainerStatuses", "containerStatuses"}) {
+    for (const Doc& status : pod["status"][list].items()) {
+      for (const Doc& resource : status["allocatedResourcesStatus"].items()) {
+        HeldDevices devices{.container = status["name"].as_string(),
+                            .resource = resource["name"].as_string(),
+                            .ids = {}};
+        for (const Doc& device : resource["resources"].items()) {
+          devices.ids.push_back(device["resourceID"].as_string());
+        }
+        held.push_back(std::move(devices));
+      }
+    }
+  }
+  return held;
+}
+
 }  // namespace
 
 void Kubelets::later(const NodeState& node, PodRun& run, TimeUs when, Step step) {
@@ -65,11 +84,41 @@ bool Kubelets::write_status(NodeState& node, PodRun& run) {
   return written.has_value();
 }
 
+void Kubelets::take_devices(NodeState& node, PodRun& run, const Doc& pod) {
+  const std::vector<HeldDevices>& held = node.ledger.held_by(run.uid);
+  if (held.empty()) return;
+  for (const HeldDevices& devices : held) {
+    for (const std::string& id : devices.ids) {
+      run.facts.devices.push_back({.container = devices.container,
+                                   .resource = devices.resource,
+                                   .id = id,
+                                   .is_healthy = node.ledger.is_healthy(devices.resource, id)});
+    }
+  }
+  run.devices =
+      DevicePod{.ns = run.ns, .name = run.name, .uid = run.uid, .annotations = {}, .held = held};
+  for (const auto& [key, value] : api::meta(pod)["annotations"].members()) {
+    if (key.starts_with("jogak.io/")) run.devices->annotations[key] = value.as_string();
+  }
+  node.devices->set_pod(*run.devices);
+}
+
+void Kubelets::tell_running(NodeState& node, PodRun& run) {
+  if (!run.devices.has_value()) return;
+  run.devices->is_running = run.facts.stage == Stage::Running;
+  node.devices->set_pod(*run.devices);
+}
+
+void Kubelets::release(NodeState& node, const std::string& uid) {
+  if (!node.ledger.held_by(uid).empty()) node.devices->forget_pod(uid);
+  node.ledger.release(uid);
+}
+
 void Kubelets::forget(NodeState& node, const std::string& uid) {
   const auto it = node.runs.find(uid);
   if (it == node.runs.end()) return;
   api_->loop().cancel(it->second.timer);
-  node.ledger.release(uid);
+  release(node, uid);
   node.runs.erase(it);
 }
 
@@ -85,7 +134,7 @@ void Kubelets::begin(NodeState& node, const Doc& pod) {
     finish_stop(node, run);
     return;
   }
-  if (const auto rejection = node.ledger.admit(uid, pod)) {
+  if (const auto rejection = node.ledger.admit(uid, pod, remembered(pod))) {
     const auto written = api_->patch(
         "pods", run.ns, run.name, api::PatchType::Merge,
         rejected_patch(pod, rejection->reason, rejection->message, api_->now()), "status");
@@ -94,6 +143,7 @@ void Kubelets::begin(NodeState& node, const Doc& pod) {
     return;
   }
   run.is_admitted = true;
+  take_devices(node, run, pod);
   run.facts.pod_ip = pod_ip(node.number, node.next_pod++);
   if (pod.get("status", "phase").as_string() == "Running") return adopt(node, run, pod);
   write_status(node, run);
@@ -105,6 +155,7 @@ void Kubelets::adopt(NodeState& node, PodRun& run, const Doc& pod) {
   const auto started = api::parse_time(pod.get("status", "startTime").as_string());
   run.facts.stage = Stage::Running;
   run.facts.is_ready = true;
+  tell_running(node, run);
   run.facts.started = started.value_or(api_->now());
   run.facts.admitted = run.facts.started;
   if (const std::string& ip = pod.get("status", "podIP").as_string(); !ip.empty()) {
@@ -123,6 +174,7 @@ void Kubelets::start_running(NodeState& node, PodRun& run) {
   const auto pod = api_->get("pods", run.ns, run.name);
   if (!pod.has_value() || api::uid_of(*pod) != run.uid) return;
   run.facts.stage = Stage::Running;
+  tell_running(node, run);
   run.facts.started = api_->now();
   const TimeUs until_ready = readiness_delay(*pod) + options_.ready_delay;
   run.facts.is_ready = until_ready == 0;
@@ -152,12 +204,13 @@ void Kubelets::end_run(NodeState& node, PodRun& run) {
   if (!restarts(*pod, run.plan.exit_code)) {
     run.facts.stage = run.plan.exit_code == 0 ? Stage::Succeeded : Stage::Failed;
     write_status(node, run);
-    node.ledger.release(run.uid);
+    release(node, run.uid);
     return;
   }
   const std::int32_t runs_before = run.facts.restarts++;
   run.facts.has_run = true;
   run.facts.stage = Stage::Waiting;
+  tell_running(node, run);
   write_status(node, run);
   tell_backoff(*api_, *pod, node.name);
   const TimeUs backoff = std::min(kLongestBackoff, kFirstBackoff << std::min(runs_before, 8));
@@ -193,7 +246,7 @@ void Kubelets::finish_stop(NodeState& node, PodRun& run) {
     run.facts.stage = Stage::Failed;
     write_status(node, run);
   }
-  node.ledger.release(uid);
+  release(node, uid);
   const auto removed = api_->remove("pods", ns, name,
                                     Doc::object()
                                         .set("gracePeriodSeconds", 0)

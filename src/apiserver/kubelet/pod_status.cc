@@ -67,6 +67,30 @@ Doc state_of(const PodFacts& facts, const std::string& id) {
   return waiting("ContainerCreating");
 }
 
+// allocatedResourcesStatus of a container; null where it holds no plugin's device.
+Doc devices_of(const PodFacts& facts, std::string_view container) {
+  Doc list;
+  for (const DeviceStatus& device : facts.devices) {
+    if (device.container != container) continue;
+    if (list.is_null()) list = Doc::array();
+    const auto same = std::ranges::find_if(list.items(), [&](const Doc& entry) {
+      return entry["name"].as_string() == device.resource;
+    });
+    Doc* entry = nullptr;
+    if (same == list.items().end()) {
+      list.push(Doc::object().set("name", device.resource).set("resources", Doc::array()));
+      entry = &list.items().back();
+    } else {
+      entry = &*same;
+    }
+    entry->at("resources")
+        .push(Doc::object()
+                  .set("resourceID", device.id)
+                  .set("health", device.is_healthy ? "Healthy" : "Unhealthy"));
+  }
+  return list;
+}
+
 Doc container_status(const Doc& pod, const Doc& container, const PodFacts& facts) {
   const std::string& name = container["name"].as_string();
   const bool has_id = facts.stage != Stage::Starting;
@@ -90,6 +114,9 @@ Doc container_status(const Doc& pod, const Doc& container, const PodFacts& facts
     if (const Doc& requests = container["resources"]["requests"]; !requests.empty()) {
       status.set("allocatedResources", requests);
     }
+  }
+  if (Doc devices = devices_of(facts, name); !devices.is_null()) {
+    status.set("allocatedResourcesStatus", std::move(devices));
   }
   return status;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/doc.h"
 #include "base/loop.h"
@@ -20,6 +21,13 @@ enum class Stage : std::uint8_t {
   Failed
 };
 
+// A device of a plugin that a container holds.
+struct DeviceStatus {
+  std::string container, resource, id;
+  bool is_healthy = true;
+  friend bool operator==(const DeviceStatus&, const DeviceStatus&) = default;
+};
+
 struct PodFacts {
   Stage stage = Stage::Starting;
   bool is_ready = false;
@@ -28,6 +36,7 @@ struct PodFacts {
   std::int32_t exit_code = 0;  // of the last run
   std::string host_ip, pod_ip;
   bool has_run = false;  // an earlier run ended: lastState is shown
+  std::vector<DeviceStatus> devices;
 };
 
 // {"status": {...}} for a merge patch. Keeps conditions of others (PodScheduled, DisruptionTarget)

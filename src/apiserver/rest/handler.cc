@@ -4,6 +4,9 @@
 #include "apiserver/rest/handler.h"
 
 #include <algorithm>
+#include <charconv>
+
+#include <fmt/core.h>
 
 namespace jogak::api {
 
@@ -129,7 +132,8 @@ void RestHandler::dispatch(const ExchangePtr& exchange) {
   auto form = codec::negotiate(net::header(exchange->request.headers, "accept"),
                                resource->type != nullptr, true);
   const bool is_log = info.subresource == "log" || info.subresource == "exec" ||
-                      info.subresource == "attach" || info.subresource == "portforward";
+                      info.subresource == "attach" || info.subresource == "portforward" ||
+                      info.subresource == "proxy";
   if (!form.has_value() && !is_log) {
     exchange->refuse(not_acceptable().error());
     return;
@@ -189,8 +193,44 @@ void RestHandler::on_object(const ExchangePtr& exchange, const Resource& resourc
   if (!result.has_value()) exchange->refuse(result.error());
 }
 
+// The name may carry a scheme and a port: "NODE", "NODE:PORT", "http:NODE:PORT".
+bool RestHandler::proxy_to_node(const ExchangePtr& exchange) {
+  constexpr int kKubeletPort = 10'250;
+  RequestInfo& info = exchange->info;
+  std::string_view name = info.name;
+  for (const std::string_view scheme : {"http:", "https:"}) {
+    if (!name.starts_with(scheme)) continue;
+    name.remove_prefix(scheme.size());
+    break;
+  }
+  int port = kKubeletPort;
+  const std::size_t colon = std::min(name.find(':'), name.size());
+  const std::string_view digits = name.substr(std::min(colon + 1, name.size()));
+  name = name.substr(0, colon);
+  if (!digits.empty()) {
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    if (error != std::errc() || end != digits.data() + digits.size()) {
+      exchange->refuse(bad_request(fmt::format("invalid node request \"{}\"", info.name)).error());
+      return true;
+    }
+  }
+  info.name = std::string(name);  // whoever refuses speaks of the node
+  const bool is_there = ops_.store().get(ops_.store().table("nodes"), "", info.name) != nullptr;
+  if (!is_there || exchange->request.method != "GET" || !node_proxy_) return false;
+  net::HttpRequest request{.method = "GET",
+                           .target = info.rest.empty() ? "/" : info.rest,
+                           .headers = exchange->request.headers,
+                           .body = {}};
+  if (!info.raw_query.empty()) request.target += "?" + info.raw_query;
+  std::erase_if(request.headers, [](const auto& header) {
+    return net::header({header}, "authorization") == header.second;
+  });
+  return node_proxy_(info.name, port, std::move(request), exchange->writer);
+}
+
 void RestHandler::on_subresource(const ExchangePtr& exchange, const Resource& resource,
                                  const Subresource& subresource) {
+  if (subresource.name == "proxy" && resource.table == "nodes" && proxy_to_node(exchange)) return;
   static constexpr std::pair<std::string_view, Verb> kVerbs[] = {
       {"GET", Verb::Get},     {"POST", Verb::Create},   {"PUT", Verb::Update},
       {"PATCH", Verb::Patch}, {"DELETE", Verb::Delete},

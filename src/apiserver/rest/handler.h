@@ -4,6 +4,7 @@
 // /api and /apis, discovery and health; nothing here knows sockets.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +23,12 @@ namespace jogak::api {
 // Bearer tokens and whom they stand for.
 using Tokens = std::map<std::string, User, std::less<>>;
 
+// A GET of nodes/NAME:PORT/proxy/PATH, for whoever serves that port of that node: the target is the
+// path and query there, the headers are the client's without its credentials. False: nobody does,
+// and the writer was not touched.
+using NodeProxy = std::function<bool(std::string_view node, int port, net::HttpRequest request,
+                                     std::shared_ptr<net::ResponseWriter> writer)>;
+
 // What a list selects, for others than GET.
 struct Found {
   std::vector<store::ObjectPtr> objects;
@@ -32,8 +39,11 @@ ApiResult<Found> find_objects(Ops& ops, const Resource& resource, const ListOpti
 
 class RestHandler {
  public:
-  RestHandler(Ops& ops, Tokens tokens)
-      : ops_(ops), tokens_(std::move(tokens)), discovery_(ops.registry()) {}
+  RestHandler(Ops& ops, Tokens tokens, NodeProxy node_proxy = nullptr)
+      : ops_(ops),
+        tokens_(std::move(tokens)),
+        node_proxy_(std::move(node_proxy)),
+        discovery_(ops.registry()) {}
 
   void handle(net::HttpRequest request, std::shared_ptr<net::ResponseWriter> writer);
 
@@ -46,6 +56,7 @@ class RestHandler {
   void on_object(const ExchangePtr& exchange, const Resource& resource);
   void on_subresource(const ExchangePtr& exchange, const Resource& resource,
                       const Subresource& subresource);
+  bool proxy_to_node(const ExchangePtr& exchange);
 
   void list(const ExchangePtr& exchange, const Resource& resource);
   void get(const ExchangePtr& exchange, const Resource& resource);
@@ -73,6 +84,7 @@ class RestHandler {
 
   Ops& ops_;
   Tokens tokens_;
+  NodeProxy node_proxy_;
   Discovery discovery_;
   std::shared_ptr<EventBytes> event_bytes_ = std::make_shared<EventBytes>();
   std::shared_ptr<const bool> life_ = std::make_shared<const bool>(true);  // timers watch it

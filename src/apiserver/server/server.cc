@@ -29,7 +29,7 @@ struct Server::Impl {
         loop(loop_in),
         store(loop, options.store),
         ops(loop, store, registry, Rng(options.seed, "apiserver")),
-        rest(ops, options.tokens),
+        rest(ops, options.tokens, options.node_proxy),
         hub(ops) {}
 
   Result<void> open();

@@ -24,6 +24,7 @@ struct ServerOptions {
   KindOptions kinds;
   store::StoreOptions store;
   Tokens tokens;           // none: nobody gets in over HTTP
+  NodeProxy node_proxy;    // null: no node listens anywhere
   std::uint64_t seed = 1;  // of uids, generated names and allocated ports
   // A folder that keeps the objects across restarts; "" for memory alone.
   std::string data_dir;

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The agent looks when something happens, and for a while after; a node at which nothing happens
+// costs nothing.
+#include "playground/gpu_node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "agent/plugin/allocate.h"
+#include "agent/plugin/preferred.h"
+#include "agent/run/pod_holds.h"
+#include "apiserver/codec/codec.h"
+#include "apiserver/controllers/events.h"
+#include "apiserver/object/meta.h"
+#include "base/parse_number.h"
+#include "base/rng.h"
+#include "nvml/nvml_source.h"
+
+namespace jogak::playground {
+
+namespace {
+
+using kubelet::DevicePod;
+using kubelet::HostResource;
+
+constexpr TimeUs kLookEvery = 2 * kSecondInUs;   // while something is wrong
+constexpr TimeUs kLookAfter = 30 * kSecondInUs;  // a lost GPU counts as back after 10 s
+constexpr int kSway = 6;                         // percent points
+
+// A patch in the agent's words, as the API takes it.
+Result<Doc> doc_of(const std::string& patch) {
+  auto parsed = codec::parse_json(patch);
+  if (!parsed.has_value()) return std::unexpected(std::move(parsed).error());
+  return std::move(parsed->doc);
+}
+
+}  // namespace
+
+template <class Fn>
+auto GpuNode::guarded(Fn fn) {
+  return [alive = alive_, fn = std::move(fn)](auto&&... arguments) mutable {
+    if (*alive) fn(std::forward<decltype(arguments)>(arguments)...);
+  };
+}
+
+GpuNode::GpuNode(const GpuNodeContext& context, std::string name)
+    : context_(context), name_(std::move(name)) {}
+
+GpuNode::~GpuNode() {
+  *alive_ = false;
+  context_.api.loop().cancel(look_timer_);
+}
+
+Result<std::unique_ptr<GpuNode>> GpuNode::make(const GpuNodeContext& context, std::string name,
+                                               nvml::sim::MachineSpec machine) {
+  JOGAK_TRY(auto made, nvml::sim::Machine::create(std::move(machine), {.now = context.turn_time}));
+  std::unique_ptr<GpuNode> node(new GpuNode(context, std::move(name)));
+  node->begin(std::move(made));
+  return node;
+}
+
+void GpuNode::begin(std::shared_ptr<nvml::sim::Machine> machine) {
+  Loop& loop = context_.api.loop();
+  machine_ = std::move(machine);
+  agent::AgentOptions options = context_.options;
+  options.node_name = name_;
+  options.render.hostname = name_;
+  agent::HostView host;
+  host.owners = [this](const std::vector<std::int64_t>& pids) { return owners(pids); };
+  agent::NodePorts ports;
+  ports.offer = [this](agent::PluginSnapshotPtr offer) { on_offer(std::move(offer)); };
+  ports.wish = [this](const agent::NodeWish& wish) { on_wish(wish); };
+  ports.holds = [this](const std::map<agent::PodName, std::string>& holds) { on_holds(holds); };
+  agent_ = std::make_unique<agent::NodeAgent>(
+      loop, context_.log, nvml::NvmlSource::of_machine(machine_, [&loop] { return loop.now(); }),
+      std::move(options), std::move(host), std::move(ports));
+  agent_->start();
+}
+
+// ---- the Node object -------------------------------------------------------------------------
+
+void GpuNode::see(const Doc& node) {
+  const std::string& faults = api::meta(node)["annotations"][kGpuFault].as_string();
+  if (faults == faults_) return;
+  faults_ = faults;
+  // First a look at what is well: a count that begins anew is seen by what it was before.
+  agent_->look(guarded([this] { apply_faults(); }));
+}
+
+void GpuNode::apply_faults() {
+  const auto faults =
+      nvml::sim::parse_standing_faults(faults_, static_cast<int>(machine_->spec().gpus.size()));
+  if (!faults) {
+    warn("InvalidGpuFault", fmt::format("{}: {}", kGpuFault, faults.error().what));
+    return;
+  }
+  machine_->stand(*faults);
+  has_faults_ = !faults->empty();
+  looks_until_ = context_.api.now() + kLookAfter;
+  agent_->look(guarded([this] { keep_looking(); }));
+}
+
+// While something is wrong, and a while after: facts of health come and go with time.
+void GpuNode::keep_looking() {
+  const auto snapshot = agent_->snapshot();
+  const bool is_well = std::ranges::all_of(
+      snapshot->health->gpus, [](const agent::GpuHealthView& gpu) { return gpu.facts.empty(); });
+  context_.api.loop().cancel(std::exchange(look_timer_, 0));
+  if (!has_faults_ && is_well && context_.api.now() >= looks_until_) return;
+  look_timer_ = context_.api.loop().after(
+      kLookEvery, guarded([this] { agent_->look(guarded([this] { keep_looking(); })); }));
+}
+
+void GpuNode::on_wish(const agent::NodeWish& wish) {
+  const auto node = context_.api.get("nodes", "", name_);
+  if (!node.has_value()) return;  // it has just gone
+  std::string json;
+  node->append_json(json);
+  const auto patches = agent::node_patches(json, wish, context_.api.now());
+  if (!patches) return warn("AgentFailed", patches.error().what);
+  const auto write = [&](const std::string& body, api::PatchType type, std::string_view part) {
+    if (body.empty()) return;
+    const auto patch = doc_of(body);
+    if (!patch) return warn("AgentFailed", patch.error().what);
+    const auto written = context_.api.patch("nodes", "", name_, type, *patch, part);
+    if (!written.has_value()) warn("AgentFailed", written.error().message);
+  };
+  write(patches->node, api::PatchType::Merge, "");
+  write(patches->status, api::PatchType::Strategic, "status");
+}
+
+void GpuNode::warn(std::string_view reason, std::string_view message) {
+  const auto node = context_.api.get("nodes", "", name_);
+  if (!node.has_value()) return;
+  controllers::write_event(context_.api, "jogak-agent", *node, "Warning", reason, message);
+}
+
+// ---- the kubelet's questions -----------------------------------------------------------------
+
+void GpuNode::on_offer(agent::PluginSnapshotPtr offer) {
+  offer_ = std::move(offer);
+  resources_.clear();
+  for (const agent::PluginResource& resource : offer_->inventory.resources) {
+    HostResource& made =
+        resources_.emplace_back(HostResource{.name = resource.name, .devices = {}});
+    for (const agent::PluginDevice& device : resource.devices) {
+      made.devices.push_back({.id = device.id, .is_healthy = device.is_healthy});
+    }
+  }
+  context_.on_change(name_);
+}
+
+bool GpuNode::manages(std::string_view resource) const {
+  return resource.starts_with("nvidia.com/");
+}
+
+std::vector<std::string> GpuNode::prefer(const std::string& resource,
+                                         const std::vector<std::string>& available,
+                                         const std::vector<std::string>& must_include, int size) {
+  const agent::PluginResource* const found =
+      offer_ == nullptr ? nullptr : offer_->inventory.find(resource);
+  if (found == nullptr) return {};
+  return agent::prefer(*found, offer_->gpus, offer_->config.shared_policy,
+                       {.available = available, .must_include = must_include, .size = size});
+}
+
+Result<std::map<std::string, std::string>> GpuNode::allocate(const std::string& resource,
+                                                             const std::vector<std::string>& ids) {
+  if (offer_ == nullptr) return fail(Errc::Unavailable, "the GPUs are not listed yet");
+  JOGAK_TRY(agent::ContainerAnswer answer, agent::allocate(*offer_, resource, ids));
+  return std::move(answer.env);
+}
+
+void GpuNode::set_pod(const DevicePod& pod) {
+  Pod& mine = pods_[pod.uid];
+  if (mine.pod.uid.empty()) {
+    const auto holds = pod.annotations.find(agent::kHoldsAnnotation);
+    if (holds != pod.annotations.end()) mine.told_holds = holds->second;
+  }
+  const bool was_running = mine.pod.is_running;
+  mine.pod = pod;
+  if (pod.is_running && !was_running) start_processes(mine);
+  if (!pod.is_running && was_running) end_processes(mine);
+  tell_holdings_soon();
+}
+
+void GpuNode::forget_pod(const std::string& uid) {
+  const auto it = pods_.find(uid);
+  if (it == pods_.end()) return;
+  end_processes(it->second);
+  pods_.erase(it);
+  tell_holdings_soon();
+}
+
+// ---- who holds what --------------------------------------------------------------------------
+
+// Once for all pods that come and go in one turn.
+void GpuNode::tell_holdings_soon() {
+  if (std::exchange(tells_holdings_, true)) return;
+  context_.api.loop().post(guarded([this] { tell_holdings(); }));
+}
+
+void GpuNode::tell_holdings() {
+  tells_holdings_ = false;
+  std::vector<agent::Holding> holdings;
+  for (const auto& [uid, pod] : pods_) {
+    for (const kubelet::HeldDevices& held : pod.pod.held) {
+      for (const std::string& id : held.ids) {
+        holdings.push_back({.resource = held.resource,
+                            .device_id = id,
+                            .holder = {.pod_namespace = pod.pod.ns,
+                                       .pod = pod.pod.name,
+                                       .container = held.container,
+                                       .pod_uid = uid}});
+      }
+    }
+  }
+  agent_->on_holdings(std::move(holdings));
+}
+
+void GpuNode::on_holds(const std::map<agent::PodName, std::string>& holds) {
+  for (auto& [uid, pod] : pods_) {
+    const auto it = holds.find({.ns = pod.pod.ns, .name = pod.pod.name});
+    if (it == holds.end() || it->second == pod.told_holds) continue;
+    pod.told_holds = it->second;
+    const auto patch = doc_of(agent::pod_holds_patch(name_, it->second));
+    if (!patch) continue;
+    // Refused when the pod has gone meanwhile: then nobody asks.
+    const auto written =
+        context_.api.patch("pods", pod.pod.ns, pod.pod.name, api::PatchType::Merge, *patch);
+    static_cast<void>(written);
+  }
+}
+
+agent::ProcessOwners GpuNode::owners(const std::vector<std::int64_t>& pids) const {
+  agent::ProcessOwners owners;
+  for (const std::int64_t pid : pids) {
+    const auto it = holders_.find(pid);
+    if (it != holders_.end()) owners.emplace(pid, it->second);
+  }
+  return owners;
+}
+
+// ---- what runs -------------------------------------------------------------------------------
+
+// One process a device: how busy is the pod's own affair, or drawn from its uid; memory follows.
+void GpuNode::start_processes(Pod& pod) {
+  Rng rng(context_.seed, "playground/gpu-use/" + pod.pod.uid);
+  std::int64_t busy = 55 + static_cast<std::int64_t>(rng.below(40));
+  const auto wanted = pod.pod.annotations.find(kGpuUtil);
+  if (wanted != pod.pod.annotations.end()) {
+    std::string_view text = wanted->second;
+    if (text.ends_with('%')) text.remove_suffix(1);
+    if (const auto value = parse_int(text, 0, 100)) busy = *value;
+  }
+  const std::int64_t memory_percent = 50 + static_cast<std::int64_t>(rng.below(40));
+  for (const kubelet::HeldDevices& held : pod.pod.held) {
+    const agent::PluginResource* const resource = offer_->inventory.find(held.resource);
+    if (resource == nullptr) continue;
+    for (const std::string& id : held.ids) {
+      const agent::PluginDevice* const device = resource->find(id);
+      if (device == nullptr) continue;
+      const nvml::GpuFacts& gpu = offer_->gpus[static_cast<std::size_t>(device->gpu)];
+      std::int64_t memory_mib = gpu.memory_mib;
+      for (const nvml::MigInstanceFacts& instance : gpu.mig_instances) {
+        if (device->is_mig() && instance.gi_id == device->gi_id) memory_mib = instance.memory_mib;
+      }
+      const std::int64_t pid = next_pid_++;
+      nvml::sim::ProcessSpec process;
+      process.pid = pid;
+      process.name = "python3";
+      process.memory_mib = memory_mib * memory_percent / 100 / resource->replicas;
+      process.sm_percent = static_cast<int>(busy / resource->replicas);
+      process.memory_percent = static_cast<int>(busy / resource->replicas * 6 / 10);
+      process.sway_percent = busy == 0 || busy == 100 ? 0 : kSway;
+      process.from = machine_->now();
+      machine_->start_process(gpu.index, std::move(process), device->gi_id, device->ci_id);
+      pod.pids.push_back(pid);
+      holders_[pid] = {.pod_namespace = pod.pod.ns,
+                       .pod = pod.pod.name,
+                       .container = held.container,
+                       .pod_uid = pod.pod.uid};
+    }
+  }
+}
+
+void GpuNode::end_processes(Pod& pod) {
+  for (const std::int64_t pid : pod.pids) {
+    machine_->end_process(pid);
+    holders_.erase(pid);
+  }
+  pod.pids.clear();
+}
+
+// ---- metrics ---------------------------------------------------------------------------------
+
+void GpuNode::serve(net::HttpRequest request, std::shared_ptr<net::ResponseWriter> writer) {
+  agent_->look(guarded([this, request = std::move(request), writer = std::move(writer)]() mutable {
+    if (exporter_ == nullptr) {
+      exporter_ = std::make_unique<agent::Exporter>(
+          agent::ExporterOptions{.render = agent_->options().render}, &agent_->registry(),
+          [this] { return context_.api.now(); });
+    }
+    exporter_->publish(*agent_->snapshot());
+    exporter_->handler()(std::move(request), std::move(writer));
+  }));
+}
+
+}  // namespace jogak::playground

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One simulated GPU node: a simulated machine, the real agent on it, and what both mean for the
+// simulated kubelet and the Node object. Pods that run put processes on their GPUs.
+//
+//   Node object ── annotations, labels ──> GpuNode ── faults, processes ──> nvml::sim::Machine
+//        ^                                    |                                   |
+//        └── labels, annotations, conditions ─┴── wish ── agent::NodeAgent <── NVML
+//   Kubelets <── offer, prefer, allocate ─────────────────────┘
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/run/node_agent.h"
+#include "apiserver/kubelet/device_host.h"
+#include "apiserver/registry/api.h"
+#include "base/log.h"
+#include "net/http.h"
+#include "nvml/sim/machine.h"
+
+namespace jogak::playground {
+
+// On a node: faults of its GPUs that stand, "0=xid:79,1=lost" (docs/nvml-sim.md has the kinds).
+// Whoever takes one out of the line, or the line away, heals.
+inline constexpr std::string_view kGpuFault = "jogak.io/gpu-fault";
+// On a pod: how busy it keeps each GPU that it holds, in percent.
+inline constexpr std::string_view kGpuUtil = "jogak.io/gpu-util";
+
+// What nodes share. All of it outlives them.
+struct GpuNodeContext {
+  api::Api& api;  // writes as the agent
+  Log& log;
+  const agent::AgentOptions& options;
+  // The loop's time at the beginning of this turn: a machine asks for it many times over.
+  const std::function<TimeUs()>& turn_time;
+  std::uint64_t seed = 1;
+  // The devices of the node changed.
+  std::function<void(const std::string& node)> on_change;
+};
+
+class GpuNode : public kubelet::NodeDevices {
+ public:
+  // Errors of the machine's description: Invalid.
+  static Result<std::unique_ptr<GpuNode>> make(const GpuNodeContext& context, std::string name,
+                                               nvml::sim::MachineSpec machine);
+  ~GpuNode() override;
+
+  // The Node object as it is now.
+  void see(const Doc& node);
+  // What the agent's port would answer: /metrics, /health and so on, from a sample taken now.
+  void serve(net::HttpRequest request, std::shared_ptr<net::ResponseWriter> writer);
+
+  bool is_ready() const override { return offer_ != nullptr; }
+  bool manages(std::string_view resource) const override;
+  const std::vector<kubelet::HostResource>& resources() const override { return resources_; }
+  std::vector<std::string> prefer(const std::string& resource,
+                                  const std::vector<std::string>& available,
+                                  const std::vector<std::string>& must_include, int size) override;
+  Result<std::map<std::string, std::string>> allocate(const std::string& resource,
+                                                      const std::vector<std::string>& ids) override;
+  void set_pod(const kubelet::DevicePod& pod) override;
+  void forget_pod(const std::string& uid) override;
+
+ private:
+  struct Pod {
+    kubelet::DevicePod pod;
+    std::vector<std::int64_t> pids;
+    std::string told_holds;  // as the pod's annotation says
+  };
+
+  GpuNode(const GpuNodeContext& context, std::string name);
+  void begin(std::shared_ptr<nvml::sim::Machine> machine);
+  void on_offer(agent::PluginSnapshotPtr offer);
+  void on_wish(const agent::NodeWish& wish);
+  void on_holds(const std::map<agent::PodName, std::string>& holds);
+  agent::ProcessOwners owners(const std::vector<std::int64_t>& pids) const;
+  void apply_faults();
+  void keep_looking();
+  void tell_holdings_soon();
+  void tell_holdings();
+  void start_processes(Pod& pod);
+  void end_processes(Pod& pod);
+  void warn(std::string_view reason, std::string_view message);
+  template <class Fn>
+  auto guarded(Fn fn);
+
+  const GpuNodeContext& context_;
+  const std::string name_;
+  std::shared_ptr<nvml::sim::Machine> machine_;
+  agent::PluginSnapshotPtr offer_;
+  std::vector<kubelet::HostResource> resources_;
+  std::map<std::string, Pod, std::less<>> pods_;   // by uid
+  std::map<std::int64_t, agent::Holder> holders_;  // by pid
+  std::int64_t next_pid_ = 4000;
+  std::string faults_;  // as the annotation says
+  bool has_faults_ = false;
+  TimeUs looks_until_ = 0;
+  TimerId look_timer_ = 0;
+  bool tells_holdings_ = false;
+  std::unique_ptr<agent::Exporter> exporter_;  // made at the first scrape
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::unique_ptr<agent::NodeAgent> agent_;  // last: it tells the members above
+};
+
+}  // namespace jogak::playground

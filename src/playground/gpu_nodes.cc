@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All nodes share one set of options: MIG instances are resources of their own (strategy mixed),
+// nothing listens, nothing is asked unless something happens.
+#include "playground/gpu_nodes.h"
+
+#include "agent/exporter/counters.h"
+#include "apiserver/controllers/events.h"
+#include "apiserver/object/meta.h"
+#include "playground/gpu_machine.h"
+
+namespace jogak::playground {
+
+namespace {
+
+agent::AgentOptions simulated_options() {
+  agent::AgentOptions options;
+  options.plugin.mig_strategy = agent::MigStrategy::Mixed;
+  options.plugin.kubelet_socket.clear();
+  options.kubelet_socket.clear();
+  options.pod_resources_socket.clear();
+  options.cdi_folder.clear();
+  options.mig_journal.clear();
+  options.registers = false;
+  options.listen.is_on = false;
+  options.labels = agent::LabelPlace::Node;
+  options.sample_every = options.event_every = options.facts_every = 0;
+  options.worker.has_thread = false;
+  return options;
+}
+
+}  // namespace
+
+GpuNodes::GpuNodes(std::unique_ptr<api::Api> api, std::uint64_t seed)
+    : api_(std::move(api)),
+      log_(api_->loop(), sink_, LogLevel::Error),
+      options_(simulated_options()),
+      clock_([this] { return turn_time(); }),
+      context_{.api = *api_,
+               .log = log_,
+               .options = options_,
+               .turn_time = clock_,
+               .seed = seed,
+               .on_change = [this](const std::string& node) {
+                 if (on_change) on_change(node);
+               }} {}
+
+GpuNodes::~GpuNodes() = default;
+
+TimeUs GpuNodes::turn_time() {
+  if (turn_time_ == 0) {
+    turn_time_ = api_->now();
+    api_->loop().post([this, alive = std::weak_ptr(alive_)] {
+      if (!alive.expired()) turn_time_ = 0;
+    });
+  }
+  return turn_time_;
+}
+
+kubelet::NodeDevices* GpuNodes::see_node(const Doc& node) {
+  const std::string& name = api::name_of(node);
+  const auto it = nodes_.find(name);
+  if (it != nodes_.end()) {
+    it->second->see(node);
+    return it->second.get();
+  }
+  const Doc* const gpus = api::meta(node)["annotations"].find(kSimulatedGpus);
+  if (gpus == nullptr) return nullptr;
+  const std::string& text = gpus->as_string();
+  std::string problem;
+  if (auto machine = read_gpus(text, name)) {
+    auto made = GpuNode::make(context_, name, *std::move(machine));
+    if (made) {
+      GpuNode& gpu_node = *nodes_.emplace(name, *std::move(made)).first->second;
+      gpu_node.see(node);
+      refused_.erase(name);
+      return &gpu_node;
+    }
+    problem = made.error().what;
+  } else {
+    problem = machine.error().what;
+  }
+  // Said once for each text; writing from within a change is not possible.
+  if (refused_[name] == text) return nullptr;
+  refused_[name] = text;
+  api_->loop().post([this, alive = std::weak_ptr(alive_), node, problem] {
+    if (alive.expired()) return;
+    controllers::write_event(*api_, "jogak-agent", node, "Warning", "InvalidSimulatedGpus",
+                             problem);
+  });
+  return nullptr;
+}
+
+void GpuNodes::forget_node(const std::string& name) {
+  nodes_.erase(name);
+  refused_.erase(name);
+}
+
+bool GpuNodes::serve(std::string_view node, int port, net::HttpRequest request,
+                     std::shared_ptr<net::ResponseWriter> writer) {
+  const auto it = nodes_.find(node);
+  if (it == nodes_.end() || port != options_.listen.port) return false;
+  it->second->serve(std::move(request), std::move(writer));
+  return true;
+}
+
+}  // namespace jogak::playground

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The GPUs of all simulated nodes: each node whose annotation names GPUs has a machine and an agent
+// of its own (gpu_node.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "apiserver/kubelet/device_host.h"
+#include "net/http.h"
+#include "playground/gpu_node.h"
+
+namespace jogak::playground {
+
+class GpuNodes : public kubelet::DeviceHost {
+ public:
+  // `api` writes as the agent.
+  GpuNodes(std::unique_ptr<api::Api> api, std::uint64_t seed);
+  ~GpuNodes() override;
+
+  kubelet::NodeDevices* see_node(const Doc& node) override;
+  void forget_node(const std::string& name) override;
+
+  // A request to a port of a node, by way of the API server. False: nobody listens there.
+  bool serve(std::string_view node, int port, net::HttpRequest request,
+             std::shared_ptr<net::ResponseWriter> writer);
+  std::size_t size() const { return nodes_.size(); }
+
+ private:
+  // What the agents log is said by labels, conditions and events, too.
+  struct NoLog : LogSink {
+    void write(const LogEvent& /*event*/) override {}
+  };
+
+  TimeUs turn_time();
+
+  std::unique_ptr<api::Api> api_;
+  NoLog sink_;
+  Log log_;
+  agent::AgentOptions options_;
+  TimeUs turn_time_ = 0;  // 0: not asked in this turn
+  std::function<TimeUs()> clock_;
+  GpuNodeContext context_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  std::map<std::string, std::unique_ptr<GpuNode>, std::less<>> nodes_;
+  std::map<std::string, std::string, std::less<>> refused_;  // by node: the text that is no machine
+};
+
+}  // namespace jogak::playground
