@@ -50,18 +50,18 @@ void Worker::add(Job job) {
     return;
   }
   job.number = next_number_++;
-  waiting_.emplace_back(job.number, job.give_up);
-  if (waiting_.size() == 1) watch(job.number);
+  waiting_.push_back({.number = job.number, .limit = job.limit, .give_up = job.give_up});
+  if (waiting_.size() == 1) watch();
   const std::scoped_lock lock(state_->mutex);
   state_->jobs.push_back(std::move(job));
   state_->changed.notify_all();
 }
 
 // The oldest job is the one that runs.
-void Worker::watch(std::uint64_t number) {
+void Worker::watch() {
   loop_.cancel(timer_);
-  timer_ = loop_.after(options_.call_limit, [this, number] {
-    if (waiting_.empty() || waiting_.front().first != number) return;
+  timer_ = loop_.after(waiting_.front().limit, [this, number = waiting_.front().number] {
+    if (waiting_.empty() || waiting_.front().number != number) return;
     {
       const std::scoped_lock lock(state_->mutex);
       // Not begun, or done and its answer on the way: the machine is slow, the call does not hang.
@@ -70,10 +70,10 @@ void Worker::watch(std::uint64_t number) {
       if (is_running) state_->jobs.clear();
       is_hung_ = is_running;
     }
-    if (!is_hung_) return watch(number);
-    auto given_up = std::exchange(waiting_, {});
-    for (auto& [waiting, give_up] : given_up) {
-      give_up({.code = Errc::Timeout, .what = "a call to NVML hangs"});
+    if (!is_hung_) return watch();
+    const auto given_up = std::exchange(waiting_, {});
+    for (const Waiting& waiting : given_up) {
+      waiting.give_up({.code = Errc::Timeout, .what = "a call to NVML hangs"});
     }
   });
 }
@@ -81,11 +81,11 @@ void Worker::watch(std::uint64_t number) {
 void Worker::finished(std::uint64_t number, const std::function<void()>& deliver) {
   is_hung_ = false;
   // An answer that came too late was given up before.
-  if (waiting_.empty() || waiting_.front().first != number) return;
+  if (waiting_.empty() || waiting_.front().number != number) return;
   waiting_.pop_front();
   loop_.cancel(timer_);
   timer_ = 0;
-  if (!waiting_.empty()) watch(waiting_.front().first);
+  if (!waiting_.empty()) watch();
   deliver();
 }
 

@@ -25,7 +25,7 @@ namespace jogak::nvml {
 class Worker {
  public:
   struct Options {
-    TimeUs call_limit = 30 * kSecondInUs;  // of one job; poll_events counts its wait
+    TimeUs call_limit = 30 * kSecondInUs;  // of a job; poll_events counts its wait
     std::size_t jobs_max = 256;            // waiting; more are answered Unavailable
     bool has_thread = true;  // else jobs run on the loop's; for sources that never wait
   };
@@ -38,16 +38,23 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   // `job` runs on the NVML thread, `done` on the loop with its answer, never within this call. On
-  // the loop's thread.
+  // the loop's thread. `limit`: of a job of many calls; 0: as the options say.
   template <class T>
-  void run(std::function<Result<T>(GpuSource&)> job, std::function<void(Result<T>)> done);
+  void run(std::function<Result<T>(GpuSource&)> job, std::function<void(Result<T>)> done,
+           TimeUs limit = 0);
 
   bool is_hung() const { return is_hung_; }  // on the loop's thread
 
  private:
   struct Job {
     std::uint64_t number = 0;
+    TimeUs limit = 0;
     std::function<std::function<void()>(GpuSource&)> work;  // gives what to call on the loop
+    std::function<void(Error)> give_up;
+  };
+  struct Waiting {
+    std::uint64_t number = 0;
+    TimeUs limit = 0;
     std::function<void(Error)> give_up;
   };
   // Shared with the thread, which may outlive the worker when it hangs.
@@ -64,7 +71,7 @@ class Worker {
   static void thread_main(const std::shared_ptr<State>& state);
   void add(Job job);
   void run_here(const Job& job);
-  void watch(std::uint64_t number);
+  void watch();
   void finished(std::uint64_t number, const std::function<void()>& deliver);
 
   Loop& loop_;
@@ -74,15 +81,17 @@ class Worker {
   std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
   std::thread thread_;
   std::uint64_t next_number_ = 1;
-  std::deque<std::pair<std::uint64_t, std::function<void(Error)>>> waiting_;
+  std::deque<Waiting> waiting_;
   TimerId timer_ = 0;
   bool is_hung_ = false;
 };
 
 template <class T>
-void Worker::run(std::function<Result<T>(GpuSource&)> job, std::function<void(Result<T>)> done) {
+void Worker::run(std::function<Result<T>(GpuSource&)> job, std::function<void(Result<T>)> done,
+                 TimeUs limit) {
   const auto shared = std::make_shared<std::function<void(Result<T>)>>(std::move(done));
   add({.number = 0,
+       .limit = limit > 0 ? limit : options_.call_limit,
        .work = [job = std::move(job), shared](GpuSource& source) -> std::function<void()> {
          auto answer = std::make_shared<Result<T>>(job(source));
          return [answer, shared] { (*shared)(std::move(*answer)); };

@@ -69,6 +69,11 @@ json changes(const json& there, const Texts& wanted, const std::vector<std::stri
   return change;
 }
 
+Texts together(Texts texts, const Texts& more) {
+  texts.insert(more.begin(), more.end());
+  return texts;
+}
+
 bool is_ours(const json& taint) { return text_at(taint, "key").starts_with(kOurTaints); }
 
 // All taints as they should be, or null when they are so already.
@@ -152,11 +157,12 @@ Result<NodePatches> node_patches(std::string_view node_json, const NodeWish& wis
   NodePatches patches;
   json patch = json::object();
 
-  const json labels = changes(member(metadata, "labels"), wish.labels,
-                              keys_in(text_at(annotations, kOwnedLabels)), &patches.removed_labels);
+  const json labels =
+      changes(member(metadata, "labels"), together(wish.labels, wish.lasting_labels),
+              keys_in(text_at(annotations, kOwnedLabels)), &patches.removed_labels);
   if (!labels.empty()) patch["metadata"]["labels"] = labels;
 
-  json noted = changes(annotations, wish.annotations,
+  json noted = changes(annotations, together(wish.annotations, wish.lasting_annotations),
                        keys_in(text_at(annotations, kOwnedAnnotations)), nullptr);
   const auto note = [&](std::string_view name, const Texts& owned) {
     const std::string list = list_of(owned);

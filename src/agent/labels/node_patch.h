@@ -28,7 +28,10 @@ inline constexpr std::string_view kOwnedAnnotations = "jogak.io/agent-annotation
 struct NodeWish {
   Labels labels;                                   // all that are ours
   std::map<std::string, std::string> annotations;  // the same
-  std::vector<NodeCondition> conditions;           // types that are not named stay as they are
+  // Written as well, and left as they are once nobody wishes them: answers to somebody's label.
+  Labels lasting_labels = {};
+  std::map<std::string, std::string> lasting_annotations = {};
+  std::vector<NodeCondition> conditions;  // types that are not named stay as they are
   // None: taints are not our affair. Else ours are exactly these; ours are those named
   // jogak.io/gpu-.
   std::optional<std::vector<Taint>> taints;

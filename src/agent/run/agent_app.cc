@@ -16,6 +16,10 @@ namespace {
 
 constexpr TimeUs kReadyLook = 5 * kMsInUs;
 constexpr TimeUs kReadyLookMax = 5 * kSecondInUs;  // then each second is enough
+// How long the start waits for the label that chooses the configuration, and a run that only
+// writes labels for the API server.
+constexpr TimeUs kLabelWaitMax = 5 * kSecondInUs;
+constexpr TimeUs kOneshotMax = 120 * kSecondInUs;
 }  // namespace
 
 AgentApp::AgentApp(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSource> source,
@@ -37,14 +41,23 @@ AgentApp::AgentApp(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSour
         *api_, log_, PodHoldsWriter::Options{.node = options_.node_name});
   }
   if (!options_.pod_resources_socket.empty()) kubelet_ = std::make_unique<KubeletClient>(loop_);
-  node_ = std::make_unique<NodeAgent>(loop_, log_, std::move(source), options_, real_host(options_),
+  HostView host = real_host(options_);
+  if (options_.is_oneshot) {
+    host.put_labels = [this, put = host.put_labels](const std::string& path, const Labels& labels) {
+      auto done = put(path, labels);
+      if (done && on_done) on_done();
+      return done;
+    };
+  }
+  node_ = std::make_unique<NodeAgent>(loop_, log_, std::move(source), options_, std::move(host),
                                       ports());
   if (options_.listen.is_on) add_series();
 }
 
 AgentApp::~AgentApp() {
   *is_alive_ = false;
-  loop_.cancel(holdings_timer_);
+  for (const TimerId timer : {holdings_timer_, config_timer_, start_timer_}) loop_.cancel(timer);
+  cluster_.reset();
   server_.reset();
   plugin_.reset();  // its sockets go
   node_.reset();    // waits for the NVML thread
@@ -61,7 +74,8 @@ NodePorts AgentApp::ports() {
       pod_holds_->want(std::move(holds));
     };
   }
-  ports.failure = std::move(on_failure_);
+  if (kubelet_ != nullptr) ports.ask_holdings = [this] { ask_holdings_anew(); };
+  ports.failure = on_failure_;
   return ports;
 }
 
@@ -75,10 +89,30 @@ Result<void> AgentApp::start() {
     server_ = *std::move(server);
     log_.info("serving metrics", {{"url", server_->url()}});
   }
-  node_->start();
-  if (kubelet_ != nullptr) ask_holdings();
+  if (api_ != nullptr && !options_.is_oneshot) watch_cluster();
+  if (options_.is_oneshot) {
+    start_timer_ = loop_.after(kOneshotMax, [this] { end_oneshot(); });
+    if (node_writer_ != nullptr) {
+      node_writer_->on_settled = [this] {
+        if (on_done) on_done();
+      };
+    }
+  }
+  if (cluster_ != nullptr && options_.read_config) {
+    // Half a second with another configuration would offer other resources.
+    start_timer_ = loop_.after(kLabelWaitMax, [this] { start_node(); });
+  } else {
+    start_node();
+  }
   look_for_ready();
   return {};
+}
+
+void AgentApp::start_node() {
+  if (std::exchange(has_started_, true)) return;
+  if (options_.read_config) read_config();
+  node_->start();
+  if (kubelet_ != nullptr) ask_holdings();
 }
 
 std::uint16_t AgentApp::port() const { return server_ == nullptr ? 0 : server_->port(); }

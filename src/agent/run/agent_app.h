@@ -4,7 +4,8 @@
 // real API server and an HTTP port.
 //
 //   kubelet ── DevicePlugin, KubeletClient ──┐
-//   API server ── NodeWriter, PodHoldsWriter ┼── NodeAgent ── GpuSource (NVML thread)
+//   API server ── NodeWriter, PodHoldsWriter,│
+//                 ClusterWatch ──────────────┼── NodeAgent ── GpuSource (NVML thread)
 //   HTTP: /metrics, /livez, /readyz ─────────┘
 //
 // Each part works without the others; what cannot be had (no kubelet, no API server, no driver) is
@@ -12,13 +13,17 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/labels/node_writer.h"
 #include "agent/plugin/device_plugin.h"
 #include "agent/plugin/kubelet_client.h"
+#include "agent/run/cluster_watch.h"
+#include "agent/run/holdings_account.h"
 #include "agent/run/node_agent.h"
 #include "agent/run/options.h"
 #include "agent/run/pod_holds.h"
@@ -35,6 +40,9 @@ class AgentApp {
  public:
   // The agent cannot go on; told once, on the loop.
   using OnFailure = std::function<void(const Error& error)>;
+
+  // The labels are written, where that is all it was to do; on the loop.
+  std::function<void()> on_done;
 
   // All of it on the loop's thread. `api` may be null: nothing is told to an API server. Loop, log
   // and api outlive the app.
@@ -59,10 +67,17 @@ class AgentApp {
   NodePorts ports();
   void add_series();
   void look_for_ready();
+  void start_node();
+
+  void watch_cluster();
+  void on_node(const Labels& labels, const std::map<std::string, std::string>& annotations);
+  void read_config();
+  void end_oneshot();
 
   void on_offer(PluginSnapshotPtr offer);
   void on_allocated();
   void ask_holdings();
+  void ask_holdings_anew();
   void on_holdings(Result<std::vector<Holding>> holdings);
   void ask_leftovers(std::vector<PluginDevice> devices, LeftoversDone done);
 
@@ -83,9 +98,16 @@ class AgentApp {
   std::unique_ptr<KubeletClient> kubelet_;
   std::unique_ptr<NodeWriter> node_writer_;
   std::unique_ptr<PodHoldsWriter> pod_holds_;
+  std::unique_ptr<ClusterWatch> cluster_;
+  std::optional<std::string> config_label_;
+  std::string config_problem_;
+  TimerId config_timer_ = 0, start_timer_ = 0;
+  bool has_started_ = false;
   TimerId holdings_timer_ = 0;
   bool is_asking_holdings_ = false;
-  bool asks_again_ = false;  // as soon as the answer under way is there
+  HoldingsAccount account_;
+  bool asks_again_ = false;    // as soon as the answer under way is there
+  bool drops_answer_ = false;  // the one under way, which is too old
   std::unique_ptr<NodeAgent> node_;
 };
 

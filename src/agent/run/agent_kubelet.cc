@@ -2,7 +2,11 @@
 //
 // The part of the agent that deals with the kubelet: the device plugin, who holds what, and
 // processes that are still on a device.
+#include <sys/stat.h>
+
+#include <ctime>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -18,6 +22,18 @@ namespace {
 // The kubelet tells of a container's devices once all of them are allocated.
 constexpr TimeUs kAfterAllocate = 300 * kMsInUs;
 constexpr std::int64_t kCgroupBytesMax = 65'536;
+
+// Since the kubelet made its socket, which it does at each start; nothing if there is none.
+std::optional<TimeUs> age_of(const std::string& socket) {
+  struct stat info = {};
+  struct timespec now = {};
+  if (::stat(socket.c_str(), &info) != 0 || ::clock_gettime(CLOCK_REALTIME, &now) != 0) return {};
+  const auto us = [](const struct timespec& at) {
+    return static_cast<TimeUs>(at.tv_sec) * kSecondInUs + at.tv_nsec / 1000;
+  };
+  const TimeUs age = us(now) - us(info.st_mtim);
+  return age < 0 ? std::nullopt : std::optional(age);  // a clock that was set back tells nothing
+}
 
 using Processes = std::map<std::string, std::vector<nvml::ProcessFacts>>;  // by GPU
 
@@ -61,11 +77,22 @@ void AgentApp::ask_holdings() {
       [this](Result<std::vector<Holding>> holdings) { on_holdings(std::move(holdings)); });
 }
 
+// An answer that is begun now: one that is under way does not count.
+void AgentApp::ask_holdings_anew() {
+  drops_answer_ = is_asking_holdings_;
+  ask_holdings();
+}
+
 void AgentApp::on_holdings(Result<std::vector<Holding>> holdings) {
   is_asking_holdings_ = false;
+  if (std::exchange(drops_answer_, false)) return ask_holdings();
   loop_.cancel(holdings_timer_);
-  const TimeUs pause = std::exchange(asks_again_, false) ? kAfterAllocate : options_.holdings_every;
-  holdings_timer_ = loop_.after(pause, [this] { ask_holdings(); });
+  const bool was_answered = holdings.has_value();
+  holdings = account_.judge(std::move(holdings), age_of(options_.pod_resources_socket));
+  const bool is_doubted = was_answered && !holdings;
+  const bool is_soon = std::exchange(asks_again_, false) || is_doubted;
+  holdings_timer_ =
+      loop_.after(is_soon ? kAfterAllocate : options_.holdings_every, [this] { ask_holdings(); });
   node_->on_holdings(std::move(holdings));
 }
 

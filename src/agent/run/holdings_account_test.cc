@@ -11,7 +11,7 @@ namespace {
 Holding held(const std::string& pod, const std::string& device) {
   return {.resource = "nvidia.com/gpu",
           .device_id = device,
-          .holder = {.pod_namespace = "default", .pod = pod, .container = "main"}};
+          .holder = {.pod_namespace = "default", .pod = pod, .container = "main", .pod_uid = ""}};
 }
 
 const std::vector<Holding> kTwo = {held("b", "GPU-1"), held("a", "GPU-0")};

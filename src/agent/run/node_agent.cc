@@ -9,8 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "agent/mig/manager.h"
-#include "agent/mig/pod_holders.h"
 #include "agent/run/wishes.h"
 
 namespace jogak::agent {
@@ -38,7 +36,7 @@ GpuWatchOptions watch_options(const AgentOptions& options) {
           .wants = {.processes = true,
                     .pcie_throughput =
                         options.listen.is_on && wants_pcie_throughput(options.render.counters),
-                    .gpm = options.listen.is_on},
+                    .gpm = options.listen.is_on || options.reads_gpm},
           .worker = options.worker};
 }
 
@@ -66,9 +64,20 @@ NodeAgent::NodeAgent(Loop& loop, Log& log, std::unique_ptr<nvml::GpuSource> sour
     exporter_ = std::make_unique<Exporter>(ExporterOptions{.render = options_.render}, &registry_,
                                            [this] { return loop_.now(); });
   }
+  mig_ = std::make_unique<MigWork>(loop, log, watch_->worker(), host_view_.mig_journal,
+                                   options_.mig, mig_ports());
 }
 
-NodeAgent::~NodeAgent() = default;
+NodeAgent::~NodeAgent() {
+  watch_.reset();  // answers that come to MigWork come no more
+}
+
+MigWorkPorts NodeAgent::mig_ports() {
+  return {.node = [this] { return model_.snapshot(loop_.now()); },
+          .publish = [this] { publish(false); },
+          .read_facts = [this] { watch_->look_again(); },
+          .ask_holdings = ports_.ask_holdings};
+}
 
 void NodeAgent::start() { watch_->start(); }
 
@@ -78,7 +87,8 @@ void NodeAgent::look(std::function<void()> done) { watch_->look(std::move(done))
 
 void NodeAgent::on_news(GpuWatch::News news) {
   using News = GpuWatch::News;
-  if (news == News::NoFacts && options_.plugin.fail_on_init_error && told_facts_ == nullptr) {
+  had_facts_ = had_facts_ || news == News::Facts;
+  if (news == News::NoFacts && options_.plugin.fail_on_init_error && !had_facts_) {
     if (std::exchange(has_failed_, true) || !ports_.failure) return;
     const auto node = model_.snapshot(loop_.now());
     ports_.failure({.code = Errc::Unavailable,
@@ -92,20 +102,25 @@ void NodeAgent::on_news(GpuWatch::News news) {
     if (!pids.empty() || had_pids_) model_.on_owners(host_view_.owners(pids));
     had_pids_ = !pids.empty();
   }
-  publish();
+  publish(news == News::Facts);
+  if (news == News::Facts) mig_->on_facts();
 }
 
-void NodeAgent::publish() {
+void NodeAgent::publish(bool are_facts_read) {
   const auto node = model_.snapshot(loop_.now());
   if (exporter_ != nullptr) exporter_->publish(*node);
-  if (!node->has_facts) return;
+  // What somebody was killed in the middle of is not shown as what was wanted.
+  if (!node->has_facts || !mig_->may_offer()) return;
   UnhealthyReasons unhealthy = unhealthy_reasons(*node, loop_.now());
+  for (const auto& [uuid, reason] : mig_->withheld()) unhealthy.try_emplace(uuid, reason);
   const bool is_new = told_facts_ != node->facts;
   // Facts are read each minute and are mostly what they were.
-  const bool has_changed = is_new && (told_facts_ == nullptr || !(*told_facts_ == *node->facts));
+  bool has_changed = is_new && (told_facts_ == nullptr || !(*told_facts_ == *node->facts));
   told_facts_ = node->facts;
-  if (has_changed) {
-    find_host(*node->facts);
+  if (is_new || are_facts_read) {
+    // The same GPUs may have other files: nodes that were made later, a CDI file that somebody
+    // removed or that could not be written.
+    if (find_host(*node->facts)) has_changed = true;
     update_cdi(*node->facts);
   }
   const bool is_otherwise = has_changed || unhealthy != told_unhealthy_;
@@ -117,9 +132,13 @@ void NodeAgent::publish() {
   if (options_.labels == LabelPlace::File && has_changed) write_features(*node);
 }
 
-void NodeAgent::find_host(const nvml::NodeFacts& facts) {
-  if (host_view_.files) host_ = host_view_.files(facts, options_.plugin);
+bool NodeAgent::find_host(const nvml::NodeFacts& facts) {
   if (host_view_.pci_classes) label_options_.pci_class = host_view_.pci_classes(facts);
+  if (!host_view_.files) return false;
+  HostFiles files = host_view_.files(facts, options_.plugin);
+  if (files == host_) return false;
+  host_ = std::move(files);
+  return true;
 }
 
 void NodeAgent::update_cdi(const nvml::NodeFacts& facts) {
@@ -145,9 +164,13 @@ void NodeAgent::update_offer(const NodeSnapshot& node) {
 
 void NodeAgent::update_wish(const NodeSnapshot& node, bool has_changed) {
   if (!ports_.wish || (!has_node_labels(options_) && !options_.reports)) return;
-  if (!has_changed && told_health_ == node.health_changes) return;
+  if (!has_changed && told_health_ == node.health_changes && told_mig_ == mig_->told()) return;
   told_health_ = node.health_changes;
-  ports_.wish(node_wish(node, options_, label_options_, has_node_labels(options_), loop_.now()));
+  told_mig_ = mig_->told();
+  NodeWish wish =
+      node_wish(node, told_unhealthy_, options_, label_options_, has_node_labels(options_));
+  if (told_mig_) add_mig_state(*told_mig_, wish);
+  ports_.wish(std::move(wish));
 }
 
 void NodeAgent::write_features(const NodeSnapshot& node) {
@@ -183,38 +206,39 @@ void NodeAgent::on_holdings(Result<std::vector<Holding>> holdings) {
     holdings_problem_ = holdings.error().what;
     model_.on_holdings_failure(holdings.error(), now);
   }
-  if (told_facts_ != nullptr && !std::exchange(has_recovered_mig_, true)) finish_mig_change();
+  mig_->on_holdings(holdings ? nullptr : &holdings.error());
 }
 
-// ---- MIG -------------------------------------------------------------------------------------
+// ---- what the node says ----------------------------------------------------------------------
 
-// Whoever died in the middle of a change left a journal: the change is finished, or undone, before
-// anybody takes half a layout for one that was wanted.
-void NodeAgent::finish_mig_change() {
-  if (host_view_.mig_journal == nullptr) return;
-  const auto node = model_.snapshot(loop_.now());
-  using Reports = std::vector<MigGpuReport>;
-  worker().run<Reports>(
-      [store = host_view_.mig_journal,
-       holders = pod_holders(*node->facts, *node->holders)](nvml::GpuSource& source) {
-        const auto journal = store->load();
-        if (journal && journal->empty()) return Result<Reports>(Reports{});
-        return MigManager(source, *store).recover(holders);
-      },
-      [this](const Result<Reports>& reports) {
-        if (!reports) {
-          log_.error("a change of MIG layouts that was cut short could not be finished",
-                     {{"error", reports.error().what}});
-          return;
-        }
-        for (const MigGpuReport& report : *reports) {
-          log_.info("a change of MIG layouts that was cut short",
-                    {{"gpu", report.uuid},
-                     {"state", state_text(report.state)},
-                     {"reason", report.reason}});
-        }
-        if (!reports->empty()) watch_->look_again();
-      });
+void NodeAgent::on_node(const Labels& labels,
+                        const std::map<std::string, std::string>& annotations) {
+  const auto text = [](const auto& texts, std::string_view name) {
+    const auto at = texts.find(std::string(name));
+    return at == texts.end() ? std::string() : at->second;
+  };
+  mig_->on_labels({.config = text(labels, kMigConfigLabel),
+                   .state = text(labels, kMigConfigStateLabel),
+                   .state_of = text(annotations, kMigConfigStateOf)});
+}
+
+void NodeAgent::set_config(PluginConfig config) {
+  if (config == options_.plugin) return;
+  const bool had_cdi = options_.plugin.uses_cdi();
+  options_.plugin = std::move(config);
+  if (had_cdi && !options_.plugin.uses_cdi() && host_view_.put_cdi) {
+    // Files that nobody keeps up to date would name devices that are not there any more.
+    if (const auto put = host_view_.put_cdi({}); !put) {
+      log_.error("the CDI files could not be removed", {{"error", put.error().what}});
+    }
+  }
+  LabelOptions labels = label_options(options_.plugin);
+  labels.machine = label_options_.machine;
+  labels.pci_class = label_options_.pci_class;
+  if (!options_.plugin.gfd.no_timestamp) labels.timestamp = loop_.now();
+  label_options_ = std::move(labels);
+  told_facts_ = nullptr;  // all is told anew
+  publish(true);
 }
 
 }  // namespace jogak::agent

@@ -7,7 +7,7 @@
 //   GpuSource ── GpuWatch ──┐                  ┌─> offer   what the kubelet may hand out
 //   on_holdings() ──────────┼─> NodeModel ─────┼─> wish    labels, annotations, conditions
 //   HostView ───────────────┘   (snapshots)    ├─> holds   which pod holds which GPUs
-//                                              └─> exporter(): /metrics
+//   on_node(), on_asks() ── MigWork ────^      └─> exporter(): /metrics
 //
 // AgentApp (agent_app.h) puts it between the real kubelet, the real API server and an HTTP port.
 #pragma once
@@ -15,8 +15,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/exporter/exporter.h"
@@ -28,6 +30,7 @@
 #include "agent/plugin/inventory.h"
 #include "agent/run/gpu_watch.h"
 #include "agent/run/host_view.h"
+#include "agent/run/mig_work.h"
 #include "agent/run/options.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -45,6 +48,9 @@ struct NodePorts {
   std::function<void(NodeWish wish)> wish = nullptr;
   // All pods that hold whole GPUs, at each answer of the kubelet's.
   std::function<void(std::map<PodName, std::string> holds)> holds = nullptr;
+  // on_holdings() is to follow, with an answer that the kubelet begins now. Null: nobody can be
+  // asked, and what pods hold is not known beyond what on_holdings() says.
+  std::function<void()> ask_holdings = nullptr;
   // The agent cannot go on. Told once.
   std::function<void(const Error& error)> failure = nullptr;
 };
@@ -65,8 +71,14 @@ class NodeAgent {
 
   // What the kubelet says of its pods, or that it cannot be asked.
   void on_holdings(Result<std::vector<Holding>> holdings);
+  // The labels and annotations of the Node as they are now, whoever wrote them.
+  void on_node(const Labels& labels, const std::map<std::string, std::string>& annotations);
+  // The MIG instances that the pods of this node want, of all that have not ended.
+  void on_asks(std::vector<MigAsk> asks) { mig_->on_asks(std::move(asks)); }
+  // From now on instead of options().plugin.
+  void set_config(PluginConfig config);
 
-  // The GPUs were listed once.
+  // The GPUs were listed once, and what they are was told.
   bool has_facts() const { return told_facts_ != nullptr; }
   std::size_t gpus() const { return told_facts_ == nullptr ? 0 : told_facts_->gpus.size(); }
   std::shared_ptr<const NodeSnapshot> snapshot() { return model_.snapshot(loop_.now()); }
@@ -78,16 +90,17 @@ class NodeAgent {
   Registry& registry() { return registry_; }
   nvml::Worker& worker() { return watch_->worker(); }
   const AgentOptions& options() const { return options_; }
+  const MigWork& mig() const { return *mig_; }
 
  private:
   void on_news(GpuWatch::News news);
-  void publish();
-  void find_host(const nvml::NodeFacts& facts);
+  void publish(bool are_facts_read);
+  bool find_host(const nvml::NodeFacts& facts);  // whether the files are others
   void update_cdi(const nvml::NodeFacts& facts);
   void update_offer(const NodeSnapshot& node);
   void update_wish(const NodeSnapshot& node, bool has_changed);
   void write_features(const NodeSnapshot& node);
-  void finish_mig_change();
+  MigWorkPorts mig_ports();
 
   Loop& loop_;
   Log& log_;
@@ -109,11 +122,13 @@ class NodeAgent {
   std::set<std::string> told_problems_;  // of the inventory and the labels, for the log
   std::string told_cdi_problem_;
   std::string holdings_problem_;
+  std::optional<MigWork::Told> told_mig_;
+  bool had_facts_ = false;
   bool had_pids_ = false;
-  bool has_recovered_mig_ = false;
 
   std::unique_ptr<Exporter> exporter_;
-  std::unique_ptr<GpuWatch> watch_;  // last: it tells the members above
+  std::unique_ptr<GpuWatch> watch_;  // it tells the members above
+  std::unique_ptr<MigWork> mig_;
 };
 
 }  // namespace jogak::agent

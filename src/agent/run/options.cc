@@ -116,6 +116,7 @@ Result<ExporterEnvironment> read_exporter_environment(const EnvLookup& env) {
   JOGAK_TRY_VOID(
       variables.flag("DCGM_EXPORTER_REPLACE_BLANKS_IN_MODEL_NAME", render.blanks_to_dashes));
   JOGAK_TRY_VOID(variables.flag("KUBERNETES_VIRTUAL_GPUS", render.virtual_gpus));
+  JOGAK_TRY_VOID(variables.milliseconds("DCGM_EXPORTER_INTERVAL", result.interval));
   JOGAK_TRY_VOID(variables.milliseconds("DCGM_EXPORTER_XID_COUNT_WINDOW_SIZE", render.xid_window));
   JOGAK_TRY_VOID(variables.milliseconds("DCGM_EXPORTER_CLOCK_EVENTS_COUNT_WINDOW_SIZE",
                                         render.clock_event_window));

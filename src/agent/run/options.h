@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,6 +15,7 @@
 #include "agent/health/gpu_health.h"
 #include "agent/health/node_status.h"
 #include "agent/plugin/config.h"
+#include "agent/run/mig_work.h"
 #include "base/loop.h"
 #include "base/result.h"
 #include "nvml/worker.h"
@@ -36,6 +39,9 @@ Result<ListenAddress> parse_listen_address(std::string_view text);
 struct AgentOptions {
   std::string node_name;
   PluginConfig plugin = {};
+  // The configuration for a value of the node's label nvidia.com/device-plugin.config. Null: it
+  // never changes. Settings of the process itself (where sockets are) stay as they were at first.
+  std::function<Result<ReadConfig>(const std::optional<std::string>& label)> read_config = nullptr;
 
   bool device_plugin = true;
   std::string kubelet_socket = "/var/lib/kubelet/device-plugins/kubelet.sock";
@@ -51,14 +57,19 @@ struct AgentOptions {
   TaintRule taints = TaintRule::Never;
   HealthOptions health = {};
 
-  std::string mig_journal = "/var/lib/jogak/mig-journal.json";  // "": none is looked for
+  std::string mig_journal = "/var/lib/jogak/mig-journal.json";  // "": no layout is ever changed
+  MigWorkOptions mig = {};
 
   // 0: only when asked (NodeAgent::look).
   TimeUs sample_every = kSecondInUs;
   TimeUs event_every = 200 * kMsInUs;
   TimeUs facts_every = 60 * kSecondInUs;
+  bool reads_gpm = false;  // although nothing listens
   nvml::Worker::Options worker = {};
   TimeUs holdings_every = 5 * kSecondInUs;
+  TimeUs config_every = 60 * kSecondInUs;
+  // Writes the labels once and ends; nothing else.
+  bool is_oneshot = false;
 };
 
 // What the variables of dcgm-exporter say, under their names. `collectors` is set to the path of
@@ -68,6 +79,7 @@ struct ExporterEnvironment {
   std::string collectors = {};
   RenderOptions render = {};
   std::string pod_resources_socket = {};  // "" not given
+  TimeUs interval = 0;                    // of samples; 0 not given
 };
 Result<ExporterEnvironment> read_exporter_environment(const EnvLookup& env);
 

@@ -61,17 +61,24 @@ LabelOptions label_options(const PluginConfig& config) {
   return options;
 }
 
-NodeWish node_wish(const NodeSnapshot& node, const AgentOptions& options,
-                   const LabelOptions& labels, bool with_labels, TimeUs now) {
+NodeWish node_wish(const NodeSnapshot& node, const UnhealthyReasons& unhealthy,
+                   const AgentOptions& options, const LabelOptions& labels, bool with_labels) {
   NodeWish wish;
   if (with_labels) wish.labels = feature_labels(*node.facts, labels).labels;
   if (options.reports) {
-    const std::string gpus = gpus_annotation(*node.facts, unhealthy_reasons(node, now), false);
+    const std::string gpus = gpus_annotation(*node.facts, unhealthy, options.mig.cuts_on_demand);
     if (!gpus.empty()) wish.annotations.emplace(kGpusAnnotation, gpus);
     wish.conditions = node_conditions(*node.health);
   }
   if (options.taints != TaintRule::Never) wish.taints = node_taints(*node.health, options.taints);
   return wish;
+}
+
+void add_mig_state(const MigWork::Told& told, NodeWish& wish) {
+  wish.lasting_labels[std::string(kMigConfigStateLabel)] = told.state;
+  wish.lasting_annotations[std::string(kMigConfigStateOf)] = told.state_of;
+  // An annotation of ours that goes when all is well.
+  if (!told.reason.empty()) wish.annotations[std::string(kMigConfigReason)] = told.reason;
 }
 
 }  // namespace jogak::agent

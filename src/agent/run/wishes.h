@@ -23,8 +23,12 @@ UnhealthyReasons unhealthy_reasons(const NodeSnapshot& node, TimeUs now);
 LabelOptions label_options(const PluginConfig& config);
 
 // Everything that the node should say: labels only `with_labels`, annotations and conditions only
-// if the options report.
-NodeWish node_wish(const NodeSnapshot& node, const AgentOptions& options,
-                   const LabelOptions& labels, bool with_labels, TimeUs now);
+// if the options report. `unhealthy`: as the kubelet is told.
+NodeWish node_wish(const NodeSnapshot& node, const UnhealthyReasons& unhealthy,
+                   const AgentOptions& options, const LabelOptions& labels, bool with_labels);
+
+// What the node says of the label nvidia.com/mig.config.
+void add_mig_state(const MigWork::Told& told, NodeWish& wish);
+inline constexpr std::string_view kMigConfigReason = "jogak.io/mig.config.reason";  // annotation
 
 }  // namespace jogak::agent

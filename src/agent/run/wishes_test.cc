@@ -72,19 +72,30 @@ TEST(NodeWishOf, HasWhatTheOptionsAskFor) {
   model.on_facts(made_facts({.gpus = 2}), kNow);
   const auto node = model.snapshot(kNow);
   AgentOptions options;
-  const NodeWish all = node_wish(*node, options, {}, true, kNow);
+  const NodeWish all = node_wish(*node, {}, options, {}, true);
   EXPECT_THAT(all.labels, Contains(Key("nvidia.com/gpu.count")));
   EXPECT_THAT(all.annotations, Contains(Key("jogak.io/gpus")));
   EXPECT_THAT(all.conditions, SizeIs(4));
   EXPECT_FALSE(all.taints.has_value());
   options.reports = false;
   options.taints = TaintRule::AnyUnusable;
-  const NodeWish little = node_wish(*node, options, {}, false, kNow);
+  const NodeWish little = node_wish(*node, {}, options, {}, false);
   EXPECT_THAT(little.labels, IsEmpty());
   EXPECT_THAT(little.annotations, IsEmpty());
   EXPECT_THAT(little.conditions, IsEmpty());
   ASSERT_TRUE(little.taints.has_value());
   EXPECT_THAT(*little.taints, IsEmpty());
+}
+
+TEST(MigStateOf, StaysOnTheNodeAndItsReasonGoes) {
+  NodeWish wish;
+  add_mig_state({.state = "failed", .state_of = "all-1g.5gb", .reason = "gpu 0: in use"}, wish);
+  EXPECT_EQ(wish.lasting_labels.at("nvidia.com/mig.config.state"), "failed");
+  EXPECT_EQ(wish.lasting_annotations.at("jogak.io/mig.config.state-of"), "all-1g.5gb");
+  EXPECT_EQ(wish.annotations.at("jogak.io/mig.config.reason"), "gpu 0: in use");
+  NodeWish well;
+  add_mig_state({.state = "success", .state_of = "all-1g.5gb", .reason = ""}, well);
+  EXPECT_THAT(well.annotations, IsEmpty());
 }
 
 }  // namespace

@@ -39,7 +39,23 @@ NodeRig::NodeRig(std::string_view machine_text, AgentOptions options) {
   host.mig_journal = journal;
   NodePorts ports;
   ports.offer = [this](PluginSnapshotPtr offer) { offers.push_back(std::move(offer)); };
-  ports.wish = [this](NodeWish wish) { wishes.push_back(std::move(wish)); };
+  ports.wish = [this](NodeWish wish) {
+    wishes.push_back(std::move(wish));
+    loop.post([this, alive = is_alive_] {
+      if (*alive && writes_node) write_node();
+    });
+  };
+  ports.ask_holdings = [this] {
+    ++asked;
+    loop.post([this, alive = is_alive_] {
+      if (!*alive) return;
+      if (kubelet) {
+        node->on_holdings(holdings);
+      } else {
+        node->on_holdings(std::unexpected(kubelet.error()));
+      }
+    });
+  };
   ports.holds = [this](std::map<PodName, std::string> told) { holds = std::move(told); };
   ports.failure = [this](const Error& error) { failures.push_back(error.what); };
   node = std::make_unique<NodeAgent>(
@@ -92,6 +108,47 @@ void NodeRig::hold(const std::string& resource, const std::string& id, const std
 void NodeRig::hold_nothing() {
   holdings.clear();
   node->on_holdings(holdings);
+}
+
+void NodeRig::write_node() {
+  const NodeWish& wish = wishes.back();
+  const auto before = std::pair(labels, annotations);
+  for (const auto& [name, value] : wish.lasting_labels) labels[name] = value;
+  for (const auto& [name, value] : wish.lasting_annotations) annotations[name] = value;
+  annotations.erase("jogak.io/mig.config.reason");
+  for (const auto& [name, value] : wish.annotations) annotations[name] = value;
+  if (before != std::pair(labels, annotations)) node->on_node(labels, annotations);
+}
+
+void NodeRig::label(const std::string& name, const std::string& value) {
+  if (value.empty()) {
+    labels.erase(name);
+  } else {
+    labels[name] = value;
+  }
+  node->on_node(labels, annotations);
+}
+
+std::string NodeRig::node_label(const std::string& name) const {
+  const auto at = labels.find(name);
+  return at == labels.end() ? "" : at->second;
+}
+
+std::string NodeRig::node_annotation(const std::string& name) const {
+  const auto at = annotations.find(name);
+  return at == annotations.end() ? "" : at->second;
+}
+
+std::vector<std::string> NodeRig::instances(int gpu) {
+  const auto source = nvml::NvmlSource::of_machine(machine, [this] { return loop.now(); });
+  const auto facts = source->facts();
+  JOGAK_CHECK(facts.has_value());
+  std::vector<std::string> profiles;
+  for (const auto& instance : facts->gpus[static_cast<std::size_t>(gpu)].mig_instances) {
+    profiles.push_back(instance.gi_profile);
+  }
+  std::ranges::sort(profiles);
+  return profiles;
 }
 
 int NodeRig::logged(std::string_view text) const {

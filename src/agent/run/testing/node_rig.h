@@ -24,6 +24,7 @@ struct NodeRig {
   static AgentOptions defaults();
   // Asks only when told to, and has no exporter.
   static AgentOptions quiet();
+  ~NodeRig() { *is_alive_ = false; }
 
   void start() { node->start(); }
   std::string gpu_uuid(int gpu) const;
@@ -35,6 +36,12 @@ struct NodeRig {
   // The kubelet says from now on that a pod ("ns/name") holds it too; and that no pod holds any.
   void hold(const std::string& resource, const std::string& id, const std::string& pod);
   void hold_nothing();
+  // The Node as the API server has it: what was wished is on it at once, unless told otherwise.
+  void label(const std::string& name, const std::string& value);  // "" takes it away
+  std::string node_label(const std::string& name) const;
+  std::string node_annotation(const std::string& name) const;
+  // Profiles of a GPU's instances as the driver has them, sorted.
+  std::vector<std::string> instances(int gpu);
   // Of lines that have this text.
   int logged(std::string_view text) const;
 
@@ -48,7 +55,16 @@ struct NodeRig {
   std::map<PodName, std::string> holds;
   std::vector<std::string> failures;
   std::vector<Holding> holdings;
+  Result<void> kubelet = {};  // or why it cannot be asked
+  int asked = 0;              // for holdings
+  bool writes_node = true;
+  Labels labels;
+  std::map<std::string, std::string> annotations;
   std::unique_ptr<NodeAgent> node;
+
+ private:
+  void write_node();
+  std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace jogak::agent::testing

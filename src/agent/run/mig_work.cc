@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each step ends in exactly one of the functions that begin the next; whatever comes meanwhile is
+// kept and looked at when things rest.
+#include "agent/run/mig_work.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "agent/mig/pod_holders.h"
+
+namespace jogak::agent {
+
+namespace {
+
+constexpr TimeUs kLockRetry = 2 * kSecondInUs;
+
+}  // namespace
+
+MigWork::MigWork(Loop& loop, Log& log, nvml::Worker& worker, std::shared_ptr<MigJournalStore> store,
+                 MigWorkOptions options, MigWorkPorts ports)
+    : loop_(loop),
+      log_(log),
+      worker_(worker),
+      store_(std::move(store)),
+      options_(std::move(options)),
+      ports_(std::move(ports)),
+      has_holders_(ports_.ask_holdings == nullptr) {}
+
+MigWork::~MigWork() { loop_.cancel(timer_); }
+
+// ---- what comes in ---------------------------------------------------------------------------
+
+void MigWork::on_facts() {
+  const std::uint64_t generation = ports_.node()->facts->generation;
+  // What a reset or a reboot took away is made again.
+  if (std::exchange(generation_, generation) != generation) is_fresh_ = true;
+  has_facts_ = true;
+  switch (step_) {
+    case Step::Starting:
+      if (store_ == nullptr) return rest();
+      return read_journal();
+    case Step::Reading:
+      return rest();
+    case Step::Resting:
+      return look();
+    default:
+      return;
+  }
+}
+
+void MigWork::on_holdings(const Error* error) {
+  // A kubelet that does not serve the API never will: processes alone say what is in use.
+  const bool is_answer = error == nullptr || error->code == Errc::NotFound;
+  has_holders_ = has_holders_ || is_answer;
+  switch (step_) {
+    case Step::Recovering:
+      if (is_answer && !std::exchange(is_recovering_, true)) recover();
+      return;
+    case Step::Asking:
+      if (is_answer) return carry_out();
+      if (loop_.now() - asking_since_ >= options_.holdings_limit) {
+        return give_up_asking(error->what);
+      }
+      loop_.cancel(timer_);
+      timer_ = loop_.after(options_.holdings_retry, [this] { ports_.ask_holdings(); });
+      return;
+    case Step::Resting:
+      return look();
+    default:
+      return;
+  }
+}
+
+void MigWork::on_labels(const MigLabels& labels) {
+  const bool is_other = !labels_ || labels_->config != labels.config;
+  labels_ = labels;
+  if (is_other) {
+    is_fresh_ = true;
+    was_refused_ = false;
+  }
+  if (step_ == Step::Telling) {
+    if (is_other) return rest();
+    if (labels.state == kMigPending && labels.state_of == applying_) return begin_apply();
+  }
+  look();
+}
+
+void MigWork::on_asks(std::vector<MigAsk> asks) {
+  asks_ = std::move(asks);
+  look();
+}
+
+// ---- the start -------------------------------------------------------------------------------
+
+// Whoever died in the middle of a change left a journal: the change is finished, or undone, before
+// anybody takes half a layout for one that was wanted.
+void MigWork::read_journal() {
+  if (std::exchange(is_reading_journal_, true)) return;
+  worker_.run<bool>(
+      [store = store_](nvml::GpuSource&) -> Result<bool> {
+        JOGAK_TRY(const MigJournal journal, store->load());
+        return !journal.empty();
+      },
+      [this](const Result<bool>& has_entries) {
+        if (!has_entries) {
+          log_.error("the journal of MIG changes cannot be read; what it says is not looked at",
+                     {{"error", has_entries.error().what}});
+        }
+        if (!has_entries || !*has_entries) return rest();
+        step_ = Step::Recovering;
+        is_recovering_ = has_holders_;
+        if (has_holders_) return recover();
+        log_.info("a change of MIG layouts was cut short; nothing is offered before it is ended");
+        ports_.ask_holdings();
+      });
+}
+
+void MigWork::recover() {
+  const auto node = ports_.node();
+  worker_.run<Reports>(
+      [store = store_, holders = pod_holders(*node->facts, *node->holders)](
+          nvml::GpuSource& source) { return MigManager(source, *store).recover(holders); },
+      [this](const Result<Reports>& reports) { on_recovered(reports); }, options_.change_limit);
+}
+
+void MigWork::on_recovered(const Result<Reports>& reports) {
+  if (!reports) {
+    log_.error("a change of MIG layouts that was cut short could not be ended",
+               {{"error", reports.error().what}});
+    if (reports.error().code != Errc::Conflict) return rest();
+    // Another process is at it.
+    timer_ = loop_.after(kLockRetry, [this] { recover(); });
+    return;
+  }
+  for (const MigGpuReport& report : *reports) {
+    log_.info(
+        "a change of MIG layouts that was cut short",
+        {{"gpu", report.uuid}, {"state", state_text(report.state)}, {"reason", report.reason}});
+  }
+  step_ = Step::Reading;
+  ports_.read_facts();
+}
+
+// ---- rest ------------------------------------------------------------------------------------
+
+void MigWork::rest() {
+  step_ = Step::Resting;
+  change_.reset();
+  withheld_.clear();
+  ports_.publish();
+  look();
+}
+
+void MigWork::look() {
+  if (step_ != Step::Resting || !has_facts_ || !has_holders_ || store_ == nullptr) return;
+  if (!look_at_label()) look_at_asks();
+}
+
+// ---- the label -------------------------------------------------------------------------------
+
+Result<MigWork::Reports> MigWork::plans(std::span<const MigGoal> goals) {
+  const auto node = ports_.node();
+  const MigHolders holders = pod_holders(*node->facts, *node->holders);
+  Reports reports;
+  for (const MigGoal& goal : goals) {
+    const GpuView* const gpu = node->find(goal.uuid);
+    if (gpu == nullptr || gpu->facts == nullptr) {
+      return fail(Errc::NotFound, "{} is not there any more", goal.uuid);
+    }
+    std::vector<nvml::ProcessFacts> processes;
+    if (gpu->sample != nullptr) processes = gpu->sample->processes.value_or({});
+    reports.push_back(plan_goal(*gpu->facts, processes, holders, goal));
+  }
+  return reports;
+}
+
+// The label is answered when it changes, at the start, after a reset, and when what was in the way
+// is gone. Not at other times: who cuts by hand is let be.
+bool MigWork::look_at_label() {
+  if (!options_.answers_label || !labels_ || labels_->config.empty()) return false;
+  const bool is_fresh = std::exchange(is_fresh_, false);
+  if (!is_fresh && !(was_refused_ && is_worth_another_try())) return false;
+  // Pods have cut the GPUs anew since, as they should.
+  if (options_.cuts_on_demand && labels_->state == kMigSuccess &&
+      labels_->state_of == labels_->config) {
+    return false;
+  }
+  was_refused_ = false;
+  const auto node = ports_.node();
+  const MigConfigs configs = options_.configs ? *options_.configs : standard_configs(*node->facts);
+  MigLabelAnswer answer =
+      read_labels(*labels_, configs, *node->facts, true,
+                  [this](std::span<const MigGoal> goals) { return plans(goals); });
+  if (answer.act == MigLabelAnswer::Act::Nothing) return false;
+  if (answer.act == MigLabelAnswer::Act::Write) {
+    tell(answer);
+    return false;
+  }
+  const auto reports = plans(answer.goals);
+  if (!reports || overall(*reports) == MigState::Refused) {
+    was_refused_ = true;
+    tell(after_apply(labels_->config, reports, options_.may_reboot));
+    return false;
+  }
+  applying_ = labels_->config;
+  goals_ = std::move(answer.goals);
+  step_ = Step::Telling;
+  tell(answer);
+  if (labels_->state == kMigPending && labels_->state_of == applying_) begin_apply();
+  return true;
+}
+
+bool MigWork::is_worth_another_try() {
+  const auto node = ports_.node();
+  const auto config = find_config(
+      options_.configs ? *options_.configs : standard_configs(*node->facts), labels_->config);
+  if (!config) return false;
+  const auto goals = config_goals(*config, *node->facts);
+  if (!goals) return false;
+  const auto reports = plans(*goals);
+  return reports && overall(*reports) != MigState::Refused;
+}
+
+void MigWork::tell(const MigLabelAnswer& answer) {
+  Told told = {.state = answer.state, .state_of = answer.state_of, .reason = answer.reason};
+  if (told_ == told) return;
+  told_ = std::move(told);
+  if (answer.state == kMigFailed) {
+    log_.warn("the MIG configuration of the node's label failed",
+              {{"config", answer.state_of}, {"reason", answer.reason}});
+  } else {
+    log_.info("the MIG configuration of the node's label",
+              {{"config", answer.state_of}, {"state", answer.state}, {"reason", answer.reason}});
+  }
+  ports_.publish();
+}
+
+void MigWork::begin_apply() {
+  UnhealthyReasons devices;
+  const auto reports = plans(goals_);
+  for (const MigGoal& goal : goals_) {
+    const bool is_same = reports && std::ranges::any_of(*reports, [&](const MigGpuReport& report) {
+                           return report.uuid == goal.uuid && report.state == MigState::Same;
+                         });
+    if (!is_same) devices[goal.uuid] = "its MIG layout is being changed to " + applying_;
+  }
+  Change change;
+  change.work = [store = store_, goals = goals_](nvml::GpuSource& source,
+                                                 const MigHolders& holders) {
+    return MigManager(source, *store).apply(goals, holders);
+  };
+  change.done = [this](const Result<Reports>& done) {
+    if (done) {
+      for (const MigGpuReport& report : *done) {
+        if (report.state == MigState::Same) continue;
+        log_.info("a MIG layout", {{"gpu", report.uuid},
+                                   {"state", state_text(report.state)},
+                                   {"steps", report.steps.size()},
+                                   {"reason", report.reason}});
+      }
+      was_refused_ = overall(*done) == MigState::Refused;
+    }
+    tell(after_apply(applying_, done, options_.may_reboot));
+  };
+  withhold(std::move(change), std::move(devices));
+}
+
+// ---- pods ------------------------------------------------------------------------------------
+
+namespace {
+
+// The GPUs that can be cut now, as the planner wants them. Geometries are kept beside.
+struct Cuttable {
+  std::vector<std::unique_ptr<MigGeometry>> geometries;
+  std::vector<MigCutGpu> gpus;
+
+  Cuttable(const NodeSnapshot& node, const UnhealthyReasons& unusable) {
+    const MigHolders holders = pod_holders(*node.facts, *node.holders);
+    for (const GpuView& view : node.gpus) {
+      const nvml::GpuFacts* const gpu = view.facts;
+      if (gpu == nullptr || gpu->is_lost || !gpu->mig_enabled || unusable.contains(view.uuid)) {
+        continue;
+      }
+      auto geometry = MigGeometry::from_facts(gpu->mig_profiles);
+      if (!geometry) continue;
+      geometries.push_back(std::make_unique<MigGeometry>(*std::move(geometry)));
+      std::vector<nvml::ProcessFacts> processes;
+      if (view.sample != nullptr) processes = view.sample->processes.value_or({});
+      gpus.push_back(
+          {.gpu = gpu->index,
+           .geometry = geometries.back().get(),
+           .present = mig_present(*geometries.back(), gpu->mig_instances, processes, holders)});
+    }
+  }
+};
+
+// The instances that the pod holds, as (GPU, first memory slice).
+std::vector<std::pair<int, int>> held_by(const NodeSnapshot& node, const PodName& pod) {
+  std::vector<std::pair<int, int>> held;
+  for (const nvml::GpuFacts& gpu : node.facts->gpus) {
+    for (const nvml::MigInstanceFacts& row : gpu.mig_instances) {
+      const DeviceHolders& holders = node.holders->of_instance(gpu.uuid, row.gi_id);
+      const bool is_its = std::ranges::any_of(holders, [&](const DeviceHolder& holder) {
+        return holder.holder.pod_namespace == pod.ns && holder.holder.pod == pod.name;
+      });
+      const std::pair at(gpu.index, row.placement.start);
+      if (is_its && std::ranges::find(held, at) == held.end()) held.push_back(at);
+    }
+  }
+  return held;
+}
+
+std::string text_of(const PodName& pod) { return pod.ns + "/" + pod.name; }
+
+// What the pods were promised and do not hold yet.
+std::vector<MigHold> missing(const NodeSnapshot& node, const std::vector<MigAsk>& asks) {
+  std::vector<MigHold> holds;
+  for (const MigAsk& ask : asks) {
+    const auto held = held_by(node, ask.pod);
+    const auto count = static_cast<std::size_t>(ask.count);
+    if (held.size() >= count) continue;
+    std::vector<std::pair<int, int>> places;
+    for (const auto& place : ask.places) {
+      if (std::ranges::find(held, place) == held.end()) places.push_back(place);
+    }
+    for (std::size_t i = 0; i < count - held.size(); ++i) {
+      MigHold hold = {.pod = text_of(ask.pod), .profile = ask.profile, .gpu = {}, .start = {}};
+      if (i < places.size()) {
+        hold.gpu = places[i].first;
+        hold.start = places[i].second;
+      }
+      holds.push_back(std::move(hold));
+    }
+  }
+  return holds;
+}
+
+}  // namespace
+
+bool MigWork::look_at_asks() {
+  if (!options_.cuts_on_demand || asks_.empty() || loop_.now() < no_cut_before_) return false;
+  const auto node = ports_.node();
+  std::vector<MigHold> wanted = missing(*node, asks_);
+  std::erase_if(waiting_, [&](const auto& entry) {
+    return std::ranges::find(wanted, entry.first, &MigHold::pod) == wanted.end();
+  });
+  if (wanted.empty()) return false;
+  const Cuttable cuttable(*node, {});
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    std::vector<MigHold> others = wanted;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    const MigCut cut = cut_for(cuttable.gpus, others, wanted[i]);
+    switch (cut.kind) {
+      case MigCut::Kind::Use:
+        // It is this one's from now on.
+        wanted[i].gpu = cut.gpu;
+        wanted[i].start = cut.place.at.start;
+        break;
+      case MigCut::Kind::Wait:
+      case MigCut::Kind::Never:
+        note_waiting(wanted[i].pod, cut.reason);
+        break;
+      case MigCut::Kind::Create: {
+        const auto at = std::ranges::find(cuttable.gpus, cut.gpu, &MigCutGpu::gpu);
+        begin_cut(*node, wanted[i].pod, cut, *at->geometry);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void MigWork::note_waiting(const std::string& pod, const std::string& reason) {
+  if (std::exchange(waiting_[pod], reason) == reason) return;
+  log_.warn("a pod waits for a MIG instance", {{"pod", pod}, {"reason", reason}});
+}
+
+void MigWork::begin_cut(const NodeSnapshot& node, const std::string& pod, const MigCut& cut,
+                        const MigGeometry& geometry) {
+  const std::string gpu = node.facts->gpus[static_cast<std::size_t>(cut.gpu)].uuid;
+  const std::string place = geometry.place_text(cut.place);
+  UnhealthyReasons devices;
+  for (const MigPresent& instance : cut.destroy) {
+    for (const std::string& uuid : instance.uuids) devices[uuid] = "it makes room for pod " + pod;
+  }
+  const int profile_id = geometry.profiles()[static_cast<std::size_t>(cut.place.profile)].id;
+  Change change;
+  // Not in the journal: an instance that was idle and is gone is no half layout, and the pod that
+  // wants one is still there after a crash.
+  change.work = [store = store_, gpu, profile_id, cut](
+                    nvml::GpuSource& source, const MigHolders& holders) -> Result<Reports> {
+    for (const MigPresent& instance : cut.destroy) {
+      for (const std::string& uuid : instance.uuids) {
+        if (const auto at = holders.find(uuid); at != holders.end()) {
+          return fail(Errc::Conflict, "instance {} is held by {}", instance.gi_id, at->second);
+        }
+      }
+    }
+    JOGAK_TRY_VOID(store->lock());
+    const auto made = [&]() -> Result<void> {
+      for (const MigPresent& instance : cut.destroy) {
+        JOGAK_TRY_VOID(source.destroy_instance(gpu, instance.gi_id));
+      }
+      JOGAK_TRY_VOID(source.create_instance(gpu, profile_id, cut.place.at, {}));
+      return {};
+    }();
+    store->unlock();
+    if (!made) return std::unexpected(made.error());
+    return Reports{};
+  };
+  change.done = [this, pod, place, gpu](const Result<Reports>& done) {
+    if (done) {
+      log_.info("a MIG instance for a pod", {{"pod", pod}, {"gpu", gpu}, {"instance", place}});
+      return;
+    }
+    log_.warn("no MIG instance could be made for a pod; trying again",
+              {{"pod", pod}, {"gpu", gpu}, {"instance", place}, {"error", done.error().what}});
+    no_cut_before_ = loop_.now() + options_.cut_retry;
+    timer_ = loop_.after(options_.cut_retry, [this] { look(); });
+  };
+  withhold(std::move(change), std::move(devices));
+}
+
+// ---- a change --------------------------------------------------------------------------------
+
+void MigWork::withhold(Change change, UnhealthyReasons devices) {
+  change_ = std::move(change);
+  withheld_ = std::move(devices);
+  if (withheld_.empty()) return carry_out();  // nothing is taken, so nobody can be hurt
+  step_ = Step::Withholding;
+  ports_.publish();
+  loop_.cancel(timer_);
+  timer_ = loop_.after(options_.settle, [this] { ask_holdings(); });
+}
+
+void MigWork::ask_holdings() {
+  if (ports_.ask_holdings == nullptr) return carry_out();
+  step_ = Step::Asking;
+  asking_since_ = loop_.now();
+  ports_.ask_holdings();
+}
+
+void MigWork::give_up_asking(const std::string& why) {
+  const Change change = *std::exchange(change_, std::nullopt);
+  change.done(fail(Errc::Unavailable, "the kubelet cannot say which pods hold devices: {}", why));
+  rest();
+}
+
+void MigWork::carry_out() {
+  step_ = Step::Changing;
+  const auto node = ports_.node();
+  worker_.run<Reports>([work = change_->work, holders = pod_holders(*node->facts, *node->holders)](
+                           nvml::GpuSource& source) { return work(source, holders); },
+                       [this](const Result<Reports>& reports) {
+                         const Change change = *std::exchange(change_, std::nullopt);
+                         step_ = Step::Reading;
+                         change.done(reports);
+                         ports_.read_facts();
+                       },
+                       options_.change_limit);
+}
+
+}  // namespace jogak::agent
