@@ -62,11 +62,17 @@ std::string verdict(const MigGpuReport& report, MigTense tense) {
 Doc shape_doc(const MigShape& shape) {
   Doc instances = Doc::array();
   for (const auto& instance : shape.instances) {
-    instances.push(Doc()
-                       .set("profile", instance.profile)
-                       .set("profileId", instance.profile_id)
-                       .set("start", instance.at.start)
-                       .set("size", instance.at.size));
+    Doc doc;
+    doc.set("profile", instance.profile)
+        .set("profileId", instance.profile_id)
+        .set("start", instance.at.start)
+        .set("size", instance.at.size);
+    if (!instance.part_slices.empty()) {
+      Doc parts = Doc::array();
+      for (const int slices : instance.part_slices) parts.push(slices);
+      doc.set("partSlices", std::move(parts));
+    }
+    instances.push(std::move(doc));
   }
   return Doc().set("migEnabled", shape.is_enabled).set("instances", std::move(instances));
 }

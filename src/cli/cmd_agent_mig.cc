@@ -22,8 +22,8 @@ constexpr Flag kLayout = {
     .name = "layout",
     .metavar = "LAYOUT",
     .help =
-        "instances of each GPU: 3g.20gb:2,1g.5gb or 7x1g.5gb or 1g:7; none; off; or a standard "
-        "one: all-balanced, all-1g.5gb"};
+        "instances of each GPU: 3g.20gb:2,1g.5gb or 7x1g.5gb or 1g:7; parts of one: 1c.3g.20gb:3; "
+        "none; off; or a standard one: all-balanced, all-1g.5gb"};
 constexpr Flag kGpu = {
     .name = "gpu", .metavar = "all|N,...", .help = "which GPUs, by index", .fallback = "all"};
 constexpr Flag kFile = {.name = "file",

@@ -378,6 +378,11 @@ class GpuSource {
   virtual Result<std::vector<MigInstanceFacts>> create_instance(
       const std::string& uuid, int profile_id, MigPlacement placement,
       const std::vector<int>& ci_profile_ids) = 0;
+  // The same with compute instances of so many compute slices each, in this order: of each size the
+  // plain kind.
+  virtual Result<std::vector<MigInstanceFacts>> create_instance_in_parts(
+      const std::string& uuid, int profile_id, MigPlacement placement,
+      const std::vector<int>& part_slices) = 0;
   // The compute instances of the GPU instance, then itself. Conflict when a process uses it; what
   // was destroyed until then stays destroyed.
   virtual Result<void> destroy_instance(const std::string& uuid, int gi_id) = 0;

@@ -266,9 +266,52 @@ Result<abi::GpuInstance> NvmlSource::find_instance(Gpu& gpu, int gi_id) {
   return gi;
 }
 
+// The plain kind of that size, which the driver lists before those with more engines.
+Result<int> NvmlSource::part_compute_profile(Gpu& gpu, abi::GpuInstance gi, int slices) {
+  std::string offered;
+  for (std::uint32_t index = 0; index < abi::kComputeInstanceProfiles; ++index) {
+    abi::ComputeInstanceProfileInfo info{};
+    const Return result = call(f_.ci_profile, gi, index, abi::kEngineShared, &info);
+    if (result != Return::Success) {
+      missed(result, &gpu);
+      continue;
+    }
+    if (static_cast<int>(info.slice_count) == slices) return static_cast<int>(info.id);
+    offered += fmt::format("{}{}c", offered.empty() ? "" : ", ", info.slice_count);
+  }
+  return invalid("no compute instance of {} slices fits there; the driver offers {}", slices,
+                 offered);
+}
+
 Result<std::vector<MigInstanceFacts>> NvmlSource::create_instance(
     const std::string& uuid, int profile_id, MigPlacement placement,
     const std::vector<int>& ci_profile_ids) {
+  return create_with(uuid, profile_id, placement,
+                     [&](Gpu& gpu, abi::GpuInstance gi, int slices) -> Result<std::vector<int>> {
+                       if (!ci_profile_ids.empty()) return ci_profile_ids;
+                       JOGAK_TRY(const int whole, whole_compute_profile(gpu, gi, slices));
+                       return std::vector<int>{whole};
+                     });
+}
+
+Result<std::vector<MigInstanceFacts>> NvmlSource::create_instance_in_parts(
+    const std::string& uuid, int profile_id, MigPlacement placement,
+    const std::vector<int>& part_slices) {
+  return create_with(uuid, profile_id, placement,
+                     [&](Gpu& gpu, abi::GpuInstance gi, int) -> Result<std::vector<int>> {
+                       std::vector<int> ids;
+                       for (const int slices : part_slices) {
+                         JOGAK_TRY(const int id, part_compute_profile(gpu, gi, slices));
+                         ids.push_back(id);
+                       }
+                       return ids;
+                     });
+}
+
+Result<std::vector<MigInstanceFacts>> NvmlSource::create_with(const std::string& uuid,
+                                                              int profile_id,
+                                                              MigPlacement placement,
+                                                              const ChooseParts& choose) {
   const sim::UseMachine use(options_.machine.get());
   JOGAK_TRY(Gpu* const gpu, find(uuid));
   if (gpu->facts.mig_profiles.empty()) read_mig(*gpu);
@@ -282,18 +325,11 @@ Result<std::vector<MigInstanceFacts>> NvmlSource::create_instance(
   abi::GpuInstance gi = nullptr;
   JOGAK_TRY_VOID(check(call(f_.gi_create, gpu->handle, id, &place, &gi),
                        fmt::format("creating {} at {}", profile->name, placement.start), gpu));
-  std::vector<int> parts = ci_profile_ids;
   std::vector<abi::ComputeInstance> made;
   Result<void> outcome = {};
-  if (parts.empty()) {
-    const auto whole = whole_compute_profile(*gpu, gi, profile->slices);
-    if (whole) {
-      parts.push_back(*whole);
-    } else {
-      outcome = std::unexpected(whole.error());
-    }
-  }
-  for (const int part : parts) {
+  const auto parts = choose(*gpu, gi, profile->slices);
+  if (!parts) outcome = std::unexpected(parts.error());
+  for (const int part : parts.value_or(std::vector<int>{})) {
     if (!outcome) break;
     abi::ComputeInstance ci = nullptr;
     outcome = check(call(f_.ci_create, gi, static_cast<std::uint32_t>(part), &ci),

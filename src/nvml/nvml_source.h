@@ -54,6 +54,9 @@ class NvmlSource final : public GpuSource {
   Result<std::vector<GpuEvent>> poll_events(TimeUs timeout) override;
   Result<std::vector<ProcessFacts>> processes(const std::string& uuid) override;
   Result<bool> set_mig_mode(const std::string& uuid, bool is_enabled) override;
+  Result<std::vector<MigInstanceFacts>> create_instance_in_parts(
+      const std::string& uuid, int profile_id, MigPlacement placement,
+      const std::vector<int>& part_slices) override;
   Result<std::vector<MigInstanceFacts>> create_instance(
       const std::string& uuid, int profile_id, MigPlacement placement,
       const std::vector<int>& ci_profile_ids) override;
@@ -118,6 +121,12 @@ class NvmlSource final : public GpuSource {
                      std::vector<MigInstanceFacts>& rows);
   std::map<std::pair<int, int>, MigInstanceFacts> read_mig_devices(Gpu& gpu);
   Result<abi::GpuInstance> find_instance(Gpu& gpu, int gi_id);
+  // Finds the compute profiles of a new GPU instance.
+  using ChooseParts = std::function<Result<std::vector<int>>(Gpu&, abi::GpuInstance, int slices)>;
+  Result<std::vector<MigInstanceFacts>> create_with(const std::string& uuid, int profile_id,
+                                                    MigPlacement placement,
+                                                    const ChooseParts& choose);
+  Result<int> part_compute_profile(Gpu& gpu, abi::GpuInstance gi, int slices);
   Result<int> whole_compute_profile(Gpu& gpu, abi::GpuInstance gi, int slices);
 
   // nvml_sample.cc

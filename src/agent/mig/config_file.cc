@@ -274,7 +274,7 @@ Result<std::vector<MigGoal>> config_goals(const MigConfig& config, const nvml::N
     }
     if (last == nullptr) continue;
     goals.push_back({.uuid = gpu.uuid, .is_enabled = last->is_enabled, .wanted = last->wanted});
-    if (const auto geometry = MigGeometry::from_facts(gpu.mig_profiles)) {
+    if (auto geometry = MigGeometry::from_facts(gpu.mig_profiles)) {
       const auto counts = goal_counts(*geometry, goals.back());
       if (!counts) return invalid("{}: gpu {}: {}", config.name, gpu.index, counts.error().what);
     }

@@ -56,8 +56,16 @@ TEST(MigName, MatchesWhatTheGpuOffers) {
             "3g.40gb: the GPU offers 1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb, 1g.5gb+me, "
             "1g.10gb");
   EXPECT_EQ(matched("1c.3g.20gb", "A100-40"),
-            "1c.3g.20gb: parts of a GPU instance are not cut here; ask for the whole instance, "
-            "3g.20gb");
+            "1c.3g.20gb: a part of an instance cannot be asked for here; ask for 3g.20gb");
+}
+
+TEST(MigName, MatchesParts) {
+  const auto& profiles = testing::mig_model("A100-40").profiles;
+  EXPECT_EQ(match_part("1c.3g.20gb", profiles), (MigMatch{.profile = 2, .part_slices = 1}));
+  EXPECT_EQ(match_part("3c.3g.20gb", profiles), (MigMatch{.profile = 2})) << "the whole";
+  EXPECT_EQ(match_part("2c.7g.39gb", profiles), (MigMatch{.profile = 4, .part_slices = 2}));
+  EXPECT_EQ(match_part("4c.3g.20gb", profiles).error().what,
+            "4c.3g.20gb: 4 of 3 compute slices cannot be");
 }
 
 constexpr std::string_view kFile = R"(version: v1

@@ -4,6 +4,7 @@
 #include "agent/mig/geometry.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <string_view>
 
@@ -25,6 +26,12 @@ Engines engines_from(const nvml::MigProfileFacts& profile) {
 
 }  // namespace
 
+std::string parts_text(std::span<const int> part_slices) {
+  std::vector<std::string> texts;
+  for (const int slices : part_slices) texts.push_back(fmt::format("{}c", slices));
+  return fmt::format("{}", fmt::join(texts, "+"));
+}
+
 Result<MigGeometry> MigGeometry::from_facts(std::span<const nvml::MigProfileFacts> profiles) {
   if (profiles.empty()) return invalid("the driver lists no MIG profiles");
   MigGeometry geometry;
@@ -43,20 +50,59 @@ Result<MigGeometry> MigGeometry::from_facts(std::span<const nvml::MigProfileFact
     for (std::size_t kind = 0; kind < kEngineKinds; ++kind) {
       geometry.engines_total_[kind] = std::max(geometry.engines_total_[kind], takes[kind]);
     }
+    geometry.base_.push_back(static_cast<int>(geometry.engines_.size()));
     geometry.engines_.push_back(takes);
   }
-  geometry.largest_first_.resize(profiles.size());
-  std::iota(geometry.largest_first_.begin(), geometry.largest_first_.end(), 0);
+  geometry.parts_.resize(profiles.size());
+  geometry.order_by_size();
+  return geometry;
+}
+
+void MigGeometry::order_by_size() {
+  largest_first_.resize(profiles_.size());
+  std::iota(largest_first_.begin(), largest_first_.end(), 0);
   const auto size_of = [&](int profile) {
-    const auto& places = geometry.profiles_[index(profile)].placements;
+    const auto& places = profiles_[index(profile)].placements;
     return places.empty() ? 0 : places.front().size;
   };
-  std::ranges::stable_sort(geometry.largest_first_, [&](int a, int b) {
-    const int slices_a = geometry.profiles_[index(a)].slices;
-    const int slices_b = geometry.profiles_[index(b)].slices;
+  std::ranges::stable_sort(largest_first_, [&](int a, int b) {
+    const int slices_a = profiles_[index(a)].slices;
+    const int slices_b = profiles_[index(b)].slices;
     return size_of(a) != size_of(b) ? size_of(a) > size_of(b) : slices_a > slices_b;
   });
-  return geometry;
+}
+
+int MigGeometry::find_parts(int profile, std::vector<int> part_slices) const {
+  std::ranges::sort(part_slices, std::greater());
+  if (part_slices == std::vector<int>{profiles_[index(profile)].slices}) part_slices.clear();
+  for (std::size_t p = 0; p < profiles_.size(); ++p) {
+    if (base_[p] == base_[index(profile)] && parts_[p] == part_slices) return static_cast<int>(p);
+  }
+  return -1;
+}
+
+Result<int> MigGeometry::add_parts(int profile, std::vector<int> part_slices) {
+  std::ranges::sort(part_slices, std::greater());
+  const nvml::MigProfileFacts base = profiles_[index(base_[index(profile)])];
+  const int sum = std::accumulate(part_slices.begin(), part_slices.end(), 0);
+  if (sum > base.slices || (!part_slices.empty() && part_slices.back() < 1)) {
+    return invalid("{} has {} compute slices, and the parts {} take {}", base.name, base.slices,
+                   parts_text(part_slices), sum);
+  }
+  if (const int known = find_parts(profile, part_slices); known >= 0) return known;
+  profiles_.push_back(base);
+  profiles_.back().name = fmt::format("{}.{}", parts_text(part_slices), base.name);
+  parts_.push_back(std::move(part_slices));
+  base_.push_back(base_[index(profile)]);
+  engines_.push_back(engines_[index(profile)]);
+  order_by_size();
+  return static_cast<int>(profiles_.size()) - 1;
+}
+
+MigCounts MigGeometry::by_base(const MigCounts& counts) const {
+  MigCounts sums(profiles_.size(), 0);
+  for (std::size_t p = 0; p < counts.size(); ++p) sums[index(base_[p])] += counts[p];
+  return sums;
 }
 
 int MigGeometry::find(int profile_id) const {
@@ -67,9 +113,10 @@ int MigGeometry::find(int profile_id) const {
 std::optional<std::string> MigGeometry::count_fault(const MigCounts& counts) const {
   JOGAK_CHECK(counts.size() == profiles_.size());
   Engines taken{};
+  const MigCounts sums = by_base(counts);
   for (std::size_t p = 0; p < counts.size(); ++p) {
-    if (counts[p] > profiles_[p].count_max) {
-      return fmt::format("{} x {} is asked for, and the GPU takes at most {}", counts[p],
+    if (sums[p] > profiles_[p].count_max) {
+      return fmt::format("{} x {} is asked for, and the GPU takes at most {}", sums[p],
                          profiles_[p].name, profiles_[p].count_max);
     }
     for (std::size_t kind = 0; kind < kEngineKinds; ++kind) {
@@ -116,8 +163,10 @@ std::vector<bool> MigGeometry::still_allowed(const MigCounts& counts) const {
     }
   }
   std::vector<bool> allowed(profiles_.size(), false);
+  const MigCounts sums = by_base(counts);
   for (std::size_t p = 0; p < counts.size(); ++p) {
-    bool fits = counts[p] < profiles_[p].count_max;
+    // A kind with parts lies where the plain one could: it is no further choice.
+    bool fits = index(base_[p]) == p && sums[p] < profiles_[p].count_max;
     for (std::size_t kind = 0; kind < kEngineKinds; ++kind) {
       fits = fits && taken[kind] + engines_[p][kind] <= engines_total_[kind];
     }

@@ -4,6 +4,10 @@
 // a name. Slices are memory slices. A layout is legal when its instances lie at allowed places
 // without overlap, no profile is there more often than the driver allows, and together they take
 // no more video engines than the GPU has.
+//
+// A GPU instance that is to be cut into compute instances is a kind of its own beside the plain
+// one: the same profile, the same places, the same limits together with it, and another list of
+// parts. The planner need not know more.
 #pragma once
 
 #include <array>
@@ -39,18 +43,31 @@ using MigCounts = std::vector<int>;       // by profile index; as long as profil
 inline constexpr std::size_t kEngineKinds = 4;
 using Engines = std::array<int, kEngineKinds>;
 
+// "2c+1c"
+std::string parts_text(std::span<const int> part_slices);
+
 class MigGeometry {
  public:
   // Errors: Invalid, when the facts cannot be: no profiles, a place beyond 32 slices.
   static Result<MigGeometry> from_facts(std::span<const nvml::MigProfileFacts> profiles);
 
+  // The kinds of instances: the driver's profiles in its order, then those with parts.
   const std::vector<nvml::MigProfileFacts>& profiles() const { return profiles_; }
+  // The kind for `profile` in parts of so many compute slices; made if it is not there yet. Then
+  // counts made before are too short. Errors: Invalid, when the parts are more than it has.
+  Result<int> add_parts(int profile, std::vector<int> part_slices);
+  // The same without making it; -1: not there.
+  int find_parts(int profile, std::vector<int> part_slices) const;
+  // Compute slices of each part, largest first; empty: one compute instance that covers it all.
+  const std::vector<int>& parts_of(int profile) const { return parts_[index(profile)]; }
+  // The driver's profile that it is of.
+  int base_of(int profile) const { return base_[index(profile)]; }
   int slices() const { return slices_; }
   const Engines& engines_of(int profile) const { return engines_[index(profile)]; }
   const Engines& engines() const { return engines_total_; }
   // Indices of profiles, those with the largest size first: the order in which to create.
   const std::vector<int>& largest_first() const { return largest_first_; }
-  // Index of a profile by the driver's id, or -1.
+  // Index of the plain kind by the driver's id, or -1.
   int find(int profile_id) const;
   const std::string& name(int profile) const { return profiles_[index(profile)].name; }
 
@@ -74,8 +91,13 @@ class MigGeometry {
 
  private:
   static std::size_t index(int profile) { return static_cast<std::size_t>(profile); }
+  void order_by_size();
+  // How many there are of each of the driver's profiles, whatever their parts.
+  MigCounts by_base(const MigCounts& counts) const;
 
   std::vector<nvml::MigProfileFacts> profiles_;
+  std::vector<std::vector<int>> parts_;  // as profiles_
+  std::vector<int> base_;                // as profiles_
   std::vector<Engines> engines_;
   Engines engines_total_{};
   std::vector<int> largest_first_;

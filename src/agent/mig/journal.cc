@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/mig/geometry.h"
 #include "base/check.h"
 #include "base/doc.h"
 #include "base/file.h"
@@ -27,13 +28,15 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr std::int64_t kIdMax = 1'000'000;
+constexpr std::int64_t kPartSlicesMax = 64;
 constexpr std::int64_t kJournalBytesMax = std::int64_t{16} << 20;
 constexpr std::array<std::string_view, 4> kKinds = {"enable", "disable", "destroy", "create"};
 
 std::string place_text(const MigShapeInstance& instance) {
   const auto& at = instance.at;
-  if (at.size == 1) return fmt::format("{} at slice {}", instance.profile, at.start);
-  return fmt::format("{} at slices {}-{}", instance.profile, at.start, at.start + at.size - 1);
+  const std::string name = instance_name(instance);
+  if (at.size == 1) return fmt::format("{} at slice {}", name, at.start);
+  return fmt::format("{} at slices {}-{}", name, at.start, at.start + at.size - 1);
 }
 
 Doc instance_doc(const MigShapeInstance& instance) {
@@ -45,6 +48,11 @@ Doc instance_doc(const MigShapeInstance& instance) {
       .set("start", instance.at.start)
       .set("size", instance.at.size)
       .set("computeProfileIds", std::move(ids));
+  if (!instance.part_slices.empty()) {
+    Doc parts = Doc::array();
+    for (const int slices : instance.part_slices) parts.push(slices);
+    doc.set("partSlices", std::move(parts));
+  }
   return doc;
 }
 
@@ -86,6 +94,9 @@ MigShapeInstance read_instance(YamlFields& fields) {
   instance.at.size = number(fields, "size", 0);
   for (const std::int64_t id : fields.integers("computeProfileIds", 0, kIdMax)) {
     instance.ci_profile_ids.push_back(static_cast<int>(id));
+  }
+  for (const std::int64_t slices : fields.integers("partSlices", 1, kPartSlicesMax)) {
+    instance.part_slices.push_back(static_cast<int>(slices));
   }
   fields.finish();
   return instance;
@@ -150,6 +161,11 @@ Result<void> sync_folder_of(const std::string& path) {
 }
 
 }  // namespace
+
+std::string instance_name(const MigShapeInstance& instance) {
+  if (instance.part_slices.empty()) return instance.profile;
+  return fmt::format("{}.{}", parts_text(instance.part_slices), instance.profile);
+}
 
 std::string step_text(const MigStep& step) {
   switch (step.kind) {

@@ -34,7 +34,10 @@ struct MigShapeInstance {
   int profile_id = 0;
   std::string profile;
   nvml::MigPlacement at;
-  std::vector<int> ci_profile_ids;  // empty: one compute instance that covers it all
+  // Of its compute instances, by the driver's ids where it was seen; else by compute slices. Both
+  // empty: one that covers it all.
+  std::vector<int> ci_profile_ids;
+  std::vector<int> part_slices = {};  // largest first
   friend bool operator==(const MigShapeInstance&, const MigShapeInstance&) = default;
 };
 
@@ -51,6 +54,9 @@ struct MigStep {
   MigShapeInstance instance;  // Destroy, Create
   friend bool operator==(const MigStep&, const MigStep&) = default;
 };
+
+// "3g.20gb"; "2c+1c.3g.20gb" when it is in parts.
+std::string instance_name(const MigShapeInstance& instance);
 
 // "create 3g.20gb at slices 4-7", "destroy instance 7 (1g.5gb at slice 0)", "enable MIG"
 std::string step_text(const MigStep& step);

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <map>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -24,12 +27,36 @@ MigShapeInstance shape_of(const MigPresent& present) {
   return {.profile_id = present.profile_id,
           .profile = present.profile,
           .at = present.place.at,
-          .ci_profile_ids = present.ci_profile_ids};
+          .ci_profile_ids = present.ci_profile_ids,
+          .part_slices = present.part_slices};
 }
 
 MigShapeInstance shape_of(const MigGeometry& geometry, const MigPlace& place) {
-  const auto& profile = geometry.profiles()[static_cast<std::size_t>(place.profile)];
-  return {.profile_id = profile.id, .profile = profile.name, .at = place.at, .ci_profile_ids = {}};
+  const int base = geometry.base_of(place.profile);
+  const auto& profile = geometry.profiles()[static_cast<std::size_t>(base)];
+  return {.profile_id = profile.id,
+          .profile = profile.name,
+          .at = place.at,
+          .ci_profile_ids = {},
+          .part_slices = geometry.parts_of(place.profile)};
+}
+
+// Parts put into instances with so much room each: the largest first, each where it fits first.
+std::vector<std::vector<int>> packed(std::vector<int> sizes, int room) {
+  std::ranges::sort(sizes, std::greater());
+  std::vector<std::vector<int>> instances;
+  for (const int size : sizes) {
+    const auto has_room = [&](const std::vector<int>& instance) {
+      return std::accumulate(instance.begin(), instance.end(), size) <= room;
+    };
+    const auto at = std::ranges::find_if(instances, has_room);
+    if (at != instances.end()) {
+      at->push_back(size);
+    } else {
+      instances.push_back({size});
+    }
+  }
+  return instances;
 }
 
 MigStep destroy_step(const MigPresent& present) {
@@ -158,21 +185,43 @@ MigShape shape_of(const nvml::GpuFacts& gpu) {
       shape.instances.push_back({.profile_id = row.profile_id,
                                  .profile = row.gi_profile,
                                  .at = row.placement,
-                                 .ci_profile_ids = {}});
+                                 .ci_profile_ids = {},
+                                 .part_slices = {}});
+    }
+    MigShapeInstance& instance = shape.instances.back();
+    instance.ci_profile_ids.push_back(row.ci_profile_id);
+    // More than one, or one that is not everything.
+    if (row.gi_id == last || row.profile != row.gi_profile) {
+      instance.part_slices.push_back(row.ci_slices);
+      std::ranges::sort(instance.part_slices, std::greater());
     }
     last = row.gi_id;
-    shape.instances.back().ci_profile_ids.push_back(row.ci_profile_id);
   }
   return shape;
 }
 
-Result<MigCounts> goal_counts(const MigGeometry& geometry, const MigGoal& goal) {
-  MigCounts counts(geometry.profiles().size(), 0);
+Result<MigCounts> goal_counts(MigGeometry& geometry, const MigGoal& goal) {
+  std::map<int, int> counts;
+  std::map<int, std::vector<int>> parts;  // by profile: compute slices of each
   for (const MigGoal::Count& wanted : goal.wanted) {
-    JOGAK_TRY(const int profile, match_profile(wanted.profile, geometry.profiles()));
-    counts[static_cast<std::size_t>(profile)] += wanted.count;
+    JOGAK_TRY(const MigMatch match, match_part(wanted.profile, geometry.profiles()));
+    if (match.part_slices == 0) {
+      counts[match.profile] += wanted.count;
+    } else {
+      const auto count = static_cast<std::size_t>(std::max(wanted.count, 0));
+      parts[match.profile].insert(parts[match.profile].end(), count, match.part_slices);
+    }
   }
-  return counts;
+  for (auto& [profile, sizes] : parts) {
+    const int room = geometry.profiles()[static_cast<std::size_t>(profile)].slices;
+    for (std::vector<int>& instance : packed(std::move(sizes), room)) {
+      JOGAK_TRY(const int kind, geometry.add_parts(profile, std::move(instance)));
+      ++counts[kind];
+    }
+  }
+  MigCounts result(geometry.profiles().size(), 0);
+  for (const auto& [profile, count] : counts) result[static_cast<std::size_t>(profile)] = count;
+  return result;
 }
 
 MigGpuReport plan_goal(const nvml::GpuFacts& gpu, std::span<const nvml::ProcessFacts> processes,
@@ -204,7 +253,7 @@ MigGpuReport plan_goal(const nvml::GpuFacts& gpu, std::span<const nvml::ProcessF
     if (waits) report.reason = "MIG is on after a reset of the GPU; the instances come then";
     if (gpu.mig_profiles.empty() && !gpu.mig_enabled) return report;  // told once MIG is on
   }
-  const auto geometry = MigGeometry::from_facts(gpu.mig_profiles);
+  auto geometry = MigGeometry::from_facts(gpu.mig_profiles);
   if (!geometry) return refused(report, geometry.error().what);
   const auto counts = goal_counts(*geometry, goal);
   if (!counts) return refused(report, counts.error().what);
@@ -365,7 +414,7 @@ Result<void> MigManager::forward(MigJournalEntry& entry, const MigHolders& holde
   }
   if (!goal.is_enabled) return {};
   JOGAK_TRY(seen, look(goal.uuid));
-  JOGAK_TRY(const MigGeometry geometry, MigGeometry::from_facts(seen.gpu.mig_profiles));
+  JOGAK_TRY(MigGeometry geometry, MigGeometry::from_facts(seen.gpu.mig_profiles));
   JOGAK_TRY(const MigCounts counts, goal_counts(geometry, goal));
   const auto plan = [&] {
     return plan_counts(
@@ -455,6 +504,11 @@ Result<void> MigManager::take_one(const std::string& uuid, const MigStep& step) 
     case MigStep::Kind::Destroy:
       return source_.destroy_instance(uuid, step.gi_id);
     case MigStep::Kind::Create:
+      if (step.instance.ci_profile_ids.empty() && !step.instance.part_slices.empty()) {
+        JOGAK_TRY_VOID(source_.create_instance_in_parts(
+            uuid, step.instance.profile_id, step.instance.at, step.instance.part_slices));
+        return {};
+      }
       JOGAK_TRY_VOID(source_.create_instance(uuid, step.instance.profile_id, step.instance.at,
                                              step.instance.ci_profile_ids));
       return {};

@@ -54,8 +54,10 @@ bool mode_needs_reset(const nvml::GpuFacts& gpu);
 // What NVML shows of a GPU.
 MigShape shape_of(const nvml::GpuFacts& gpu);
 
-// The counts that a goal means on a GPU. Errors: Invalid, with the profile and what is offered.
-Result<MigCounts> goal_counts(const MigGeometry& geometry, const MigGoal& goal);
+// The counts that a goal means on a GPU. Parts of one profile ("1c.3g.20gb") are put together into
+// as few GPU instances as hold them, and the geometry gets the kinds that come of it. Errors:
+// Invalid, with the profile and what is offered.
+Result<MigCounts> goal_counts(MigGeometry& geometry, const MigGoal& goal);
 
 // One GPU and what is to become of it, without touching anything: state Same, Refused, or Done with
 // the steps (NeedsReset when the mode must change and the GPU wants a reset for it; then the steps

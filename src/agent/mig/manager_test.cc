@@ -207,6 +207,46 @@ TEST(MigManager, ALostGpuKeepsItsEntry) {
   EXPECT_EQ(world.gpus.picture(gpu), "1g.5gb@4 1g.5gb@5");
 }
 
+TEST(MigManager, PartsShareAnInstance) {
+  World world;
+  const std::string gpu = world.gpus.add("A100-40", true);
+  const auto wanted = goal(gpu, {{"1c.3g.20gb", 3}, {"2g.10gb", 1}});
+  const auto plan = MigManager(world.gpus, world.store).plan(std::vector{wanted}, {});
+  ASSERT_EQ(plan->front().steps.size(), 2U);
+  EXPECT_EQ(step_text(plan->front().steps[0]), "create 1c+1c+1c.3g.20gb at slices 4-7");
+  EXPECT_EQ(world.apply({wanted})[0].state, MigState::Done);
+  EXPECT_EQ(world.gpus.picture(gpu), "2g.10gb@0 1c.3g.20gb@4 1c.3g.20gb@4 1c.3g.20gb@4");
+  EXPECT_EQ(world.apply({wanted})[0].state, MigState::Same);
+  // A fourth does not fit with them; the three stay where they are.
+  EXPECT_EQ(world.apply({goal(gpu, {{"1c.3g.20gb", 4}})})[0].state, MigState::Done);
+  EXPECT_EQ(world.gpus.picture(gpu), "1c.3g.20gb@0 1c.3g.20gb@4 1c.3g.20gb@4 1c.3g.20gb@4");
+}
+
+TEST(MigManager, AUsedPartKeepsItsInstance) {
+  World world;
+  const std::string gpu = world.gpus.add("A100-40", true);
+  world.apply({goal(gpu, {{"1c.4g.20gb", 2}, {"2c.4g.20gb", 1}})});
+  EXPECT_EQ(world.gpus.picture(gpu), "2c.4g.20gb@0 1c.4g.20gb@0 1c.4g.20gb@0");
+  world.gpus.use(gpu, 1, 12);
+  const auto refused = world.apply({goal(gpu, {{"4g.20gb", 1}})});
+  EXPECT_EQ(refused[0].reason,
+            "1 x 4g.20gb needs the place of what is in use: instance 1 (4g.20gb at slices 0-3 in "
+            "parts 2c+1c+1c) by pid 12 (python); stop that first");
+  EXPECT_EQ(world.apply({goal(gpu, {{"1c.4g.20gb", 2}, {"2c.4g.20gb", 1}, {"1g", 1}})})[0].state,
+            MigState::Done);
+  EXPECT_EQ(world.gpus.touched_in_use(), 0);
+}
+
+TEST(MigManager, PartsBeyondTheGpuAreRefused) {
+  World world;
+  const std::string gpu = world.gpus.add("A100-40", true);
+  EXPECT_EQ(world.apply({goal(gpu, {{"2c.3g.20gb", 3}})})[0].reason,
+            "3 x 3g.20gb is asked for, and the GPU takes at most 2");
+  EXPECT_EQ(world.apply({goal(gpu, {{"1c.9g.20gb", 1}})})[0].reason,
+            "1c.9g.20gb: the GPU offers 1g.5gb, 2g.10gb, 3g.20gb, 4g.20gb, 7g.40gb, 1g.5gb+me, "
+            "1g.10gb");
+}
+
 TEST(MigManager, ANewGoalReplacesAnUnfinishedOne) {
   World world;
   const std::string gpu = world.gpus.add("A100-40", true);
@@ -246,6 +286,14 @@ std::vector<Scenario> scenarios() {
        },
        {"off", "7g.80gb@0"},
        {"3g.40gb@4", "3g.40gb@0 3g.40gb@4"}},
+      {"parts into other parts",
+       [](World& world) {
+         const std::string gpu = world.gpus.add("A100-40", true);
+         world.apply({goal(gpu, {{"1c.3g.20gb", 3}, {"1g.5gb", 1}})});
+         return std::vector{goal(gpu, {{"2c.3g.20gb", 1}, {"1c.3g.20gb", 1}, {"3g.20gb", 1}})};
+       },
+       {"1g.5gb@0 1c.3g.20gb@4 1c.3g.20gb@4 1c.3g.20gb@4"},
+       {"3g.20gb@0 2c.3g.20gb@4 1c.3g.20gb@4"}},
       {"off",
        [](World& world) {
          const std::string gpu = world.gpus.add("H100-80", true);
@@ -266,8 +314,9 @@ std::string picture(World& world, std::size_t gpu) {
 int length_of(const Scenario& scenario) {
   World world;
   const auto goals = scenario.start(world);
+  const int before = world.fuse.burnt();
   world.apply(goals);
-  return world.fuse.burnt();
+  return world.fuse.burnt() - before;
 }
 
 void expect_finished(const Scenario& scenario, World& world, bool was_begun) {
@@ -424,6 +473,7 @@ TEST(MigJournal, ReadsBackWhatItWrote) {
   entry.is_undoing = true;
   entry.steps = {{MigStep::Kind::Destroy, 3, {9, "3g.20gb", {4, 4}, {1}}},
                  {MigStep::Kind::Create, -1, {19, "1g.5gb", {6, 1}, {}}},
+                 {MigStep::Kind::Create, -1, {9, "3g.20gb", {0, 4}, {}, {2, 1}}},
                  {MigStep::Kind::Enable, -1, {}}};
   entry.begun = 2;
   const MigJournal journal = {entry, {}};
@@ -434,6 +484,7 @@ TEST(MigJournal, ReadsBackWhatItWrote) {
   EXPECT_EQ(*again, named);
   EXPECT_EQ(step_text(entry.steps[0]), "destroy instance 3 (3g.20gb at slices 4-7)");
   EXPECT_EQ(step_text(entry.steps[1]), "create 1g.5gb at slice 6");
+  EXPECT_EQ(step_text(entry.steps[2]), "create 2c+1c.3g.20gb at slices 0-3");
 }
 
 TEST(MigJournal, RefusesWhatItDidNotWrite) {

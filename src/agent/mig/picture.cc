@@ -25,7 +25,7 @@ std::size_t cell_width(const std::vector<std::pair<std::string, MigShape>>& shap
   for (const auto& [title, shape] : shapes) {
     for (const MigShapeInstance& instance : shape.instances) {
       const auto size = static_cast<std::size_t>(std::max(instance.at.size, 1));
-      width = std::max(width, (instance.profile.size() + 2 + size - 1) / size);
+      width = std::max(width, (instance_name(instance).size() + 2 + size - 1) / size);
     }
   }
   return width;
@@ -44,7 +44,7 @@ std::string bar(const MigShape& shape, std::size_t slices, std::size_t cell) {
       continue;
     }
     const auto size = static_cast<std::size_t>(at->at.size);
-    line += box(at->profile, size * cell);
+    line += box(instance_name(*at), size * cell);
     slice += size;
   }
   return line;

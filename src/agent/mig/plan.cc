@@ -215,7 +215,9 @@ MigPlanned plan_layout(const MigGeometry& geometry, std::span<const MigPresent> 
 
 std::string present_text(const MigGeometry& geometry, const MigPresent& present) {
   if (present.place.profile >= 0) {
-    return fmt::format("instance {} ({})", present.gi_id, geometry.place_text(present.place));
+    const bool is_told = present.is_whole || present.part_slices.empty();
+    return fmt::format("instance {} ({}{})", present.gi_id, geometry.place_text(present.place),
+                       is_told ? "" : " in parts " + parts_text(present.part_slices));
   }
   return fmt::format("instance {} ({} at slice {})", present.gi_id, present.profile,
                      present.place.at.start);

@@ -20,12 +20,13 @@ namespace jogak::agent {
 struct MigPresent {
   int gi_id = -1;
   MigPlace place;        // profile -1: none that the driver lists now
-  bool is_whole = true;  // one compute instance that covers it all, as pods expect it
+  bool is_whole = true;  // its compute instances are those of place.profile
   bool in_use = false;   // by a process or a pod: not to be touched
   std::string user;      // whose, for messages: "pod ml/train-0", "pid 4711 (python)"; "" unknown
   std::string profile;   // name, also of a profile that is not listed
   int profile_id = -1;
   std::vector<int> ci_profile_ids;  // of its compute instances, to make it again as it was
+  std::vector<int> part_slices;     // largest first; empty: one that covers it all, or none
   std::vector<std::string> uuids;   // of its MIG devices
   friend bool operator==(const MigPresent&, const MigPresent&) = default;
 };
@@ -62,7 +63,7 @@ MigPlanned plan_layout(const MigGeometry& geometry, std::span<const MigPresent> 
 // "instance 3 (1g.5gb at slice 0)"
 std::string present_text(const MigGeometry& geometry, const MigPresent& present);
 
-// Whether exactly these instances are there, each whole.
+// Whether exactly these instances are there, each with the right parts.
 bool shows_layout(std::span<const MigPresent> present, const MigLayout& layout);
 
 }  // namespace jogak::agent

@@ -29,10 +29,10 @@ using Set = MigOracle::Set;
 
 class Compare {
  public:
-  explicit Compare(const testing::MigModel& model)
-      : model_(model),
-        geometry_(MigGeometry::from_facts(model.profiles).value()),
-        oracle_(model.profiles) {}
+  using Parts = std::vector<std::pair<std::string_view, std::vector<int>>>;
+
+  explicit Compare(const testing::MigModel& model, const Parts& parts = {})
+      : model_(model), geometry_(with_parts(model, parts)), oracle_(geometry_.profiles()) {}
 
   const MigOracle& oracle() const { return oracle_; }
   const MigGeometry& geometry() const { return geometry_; }
@@ -76,6 +76,15 @@ class Compare {
 
  private:
   static constexpr Set kBroken = ~Set{0};
+
+  static MigGeometry with_parts(const testing::MigModel& model, const Parts& parts) {
+    MigGeometry geometry = MigGeometry::from_facts(model.profiles).value();
+    for (const auto& [name, slices] : parts) {
+      const auto at = std::ranges::find(model.profiles, name, &nvml::MigProfileFacts::name);
+      EXPECT_TRUE(geometry.add_parts(static_cast<int>(at - model.profiles.begin()), slices));
+    }
+    return geometry;
+  }
 
   std::vector<MigPresent> instances(Set set, Set in_use) const {
     std::vector<MigPresent> result;
@@ -252,6 +261,35 @@ TEST(MigPlanInUse, EveryWayToBeInUse) {
       if (in_use == 0) break;
     }
   }
+}
+
+// Kinds with parts are kinds like others: the oracle knows them by their profile's id only.
+TEST(MigPlanWithParts, FromEveryLayoutToEvery) {
+  const Compare compare(mig_model("A30"), {{"2g.12gb", {1, 1}}, {"4g.24gb", {1, 2, 1}}});
+  const MigTrial trial = MigTrial::from_env(1);
+  Rng rng(trial.seed, "in use");
+  for (const Set now : compare.oracle().layouts()) {
+    const Set in_use = now & rng.next();
+    for (const auto& [counts, group] : compare.oracle().by_counts()) {
+      ASSERT_TRUE(compare.agree(now, 0, counts, group)) << compare.text(now, 0, counts);
+      ASSERT_TRUE(compare.agree(now, in_use, counts, group))
+          << compare.text(now, in_use, counts) << " " << trial.repeat(0);
+    }
+  }
+}
+
+TEST(MigGeometryParts, AKindOfItsOwn) {
+  MigGeometry geometry = MigGeometry::from_facts(mig_model("A100-40").profiles).value();
+  const std::size_t plain = geometry.profiles().size();
+  EXPECT_EQ(geometry.add_parts(2, {3}), 2) << "all of it is the plain one";
+  const int kind = geometry.add_parts(2, {1, 2}).value();
+  EXPECT_EQ(geometry.profiles().size(), plain + 1);
+  EXPECT_EQ(geometry.name(kind), "2c+1c.3g.20gb");
+  EXPECT_EQ(geometry.add_parts(kind, {2, 1}), kind);
+  EXPECT_EQ(geometry.find_parts(2, {1, 1, 1}), -1);
+  EXPECT_EQ(geometry.base_of(kind), 2);
+  EXPECT_EQ(geometry.add_parts(2, {2, 2}).error().what,
+            "3g.20gb has 3 compute slices, and the parts 2c+2c take 4");
 }
 
 // The published numbers: 19 maximal layouts of seven slices without the double-memory and +me

@@ -4,6 +4,7 @@
 #include "agent/mig/present.h"
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -30,17 +31,29 @@ std::vector<MigPresent> mig_present(const MigGeometry& geometry,
                         .profile = row.gi_profile,
                         .profile_id = row.profile_id,
                         .ci_profile_ids = {},
+                        .part_slices = {},
                         .uuids = {}});
       at = result.end() - 1;
     }
     if (row.ci_id < 0) continue;
+    // Until all parts are seen: whether the first one is everything.
     at->is_whole = at->ci_profile_ids.empty() && row.profile == row.gi_profile;
+    at->part_slices.push_back(row.ci_slices);
     at->ci_profile_ids.push_back(row.ci_profile_id);
     at->uuids.push_back(row.uuid);
     if (const auto holder = holders.find(row.uuid); holder != holders.end()) {
       at->in_use = true;
       at->user = holder->second;
     }
+  }
+  for (MigPresent& instance : result) {
+    if (instance.is_whole) instance.part_slices.clear();
+    std::ranges::sort(instance.part_slices, std::greater());
+    if (instance.part_slices.empty() || instance.place.profile < 0) continue;
+    const int kind = geometry.find_parts(instance.place.profile, instance.part_slices);
+    if (kind < 0) continue;  // parts that nobody asks for
+    instance.place.profile = kind;
+    instance.is_whole = true;
   }
   for (MigPresent& instance : result) {
     if (!instance.user.empty()) continue;  // a pod says more than its process

@@ -111,8 +111,16 @@ std::string mig_resource_form(std::string_view profile) {
 }
 
 Result<int> match_profile(std::string_view text, std::span<const nvml::MigProfileFacts> profiles) {
+  JOGAK_TRY(const MigMatch match, match_part(text, profiles));
+  if (match.part_slices == 0) return match.profile;
+  return invalid("{}: a part of an instance cannot be asked for here; ask for {}", shown(text),
+                 profiles[static_cast<std::size_t>(match.profile)].name);
+}
+
+Result<MigMatch> match_part(std::string_view text,
+                            std::span<const nvml::MigProfileFacts> profiles) {
   for (std::size_t i = 0; i < profiles.size(); ++i) {
-    if (profiles[i].name == text) return static_cast<int>(i);
+    if (profiles[i].name == text) return MigMatch{.profile = static_cast<int>(i)};
   }
   std::string_view rest = text;
   const auto bare = take_number(rest, "g", kSlicesMax);
@@ -122,11 +130,6 @@ Result<int> match_profile(std::string_view text, std::span<const nvml::MigProfil
     wanted.slices = *bare;
   } else {
     JOGAK_TRY(wanted, parse_mig_name(text));
-  }
-  if (wanted.compute_part > 0) {
-    return invalid(
-        "{}: parts of a GPU instance are not cut here; ask for the whole instance, {}g.{}gb{}",
-        shown(text), wanted.slices, wanted.memory_gb, wanted.attributes);
   }
   std::optional<int> best;
   int best_distance = 0;
@@ -139,7 +142,7 @@ Result<int> match_profile(std::string_view text, std::span<const nvml::MigProfil
     best = static_cast<int>(i);
     best_distance = distance;
   }
-  if (best) return *best;
+  if (best) return MigMatch{.profile = *best, .part_slices = wanted.compute_part};
   if (profiles.empty()) return invalid("{}: the GPU offers no MIG profiles", shown(text));
   return invalid("{}: the GPU offers {}", shown(text), offered(profiles));
 }

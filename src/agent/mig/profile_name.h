@@ -38,4 +38,12 @@ std::string mig_resource_form(std::string_view profile);
 // Invalid, with what the GPU offers.
 Result<int> match_profile(std::string_view text, std::span<const nvml::MigProfileFacts> profiles);
 
+// The same for names that may be of a part.
+struct MigMatch {
+  int profile = 0;
+  int part_slices = 0;  // compute slices of the part; 0: the whole instance
+  friend bool operator==(const MigMatch&, const MigMatch&) = default;
+};
+Result<MigMatch> match_part(std::string_view text, std::span<const nvml::MigProfileFacts> profiles);
+
 }  // namespace jogak::agent

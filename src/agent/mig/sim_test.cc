@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "agent/mig/config_file.h"
 #include "agent/mig/manager.h"
@@ -88,6 +90,27 @@ TEST(MigManagerOnSim, OneA100IntoSeven) {
   for (const auto& row : facts.gpus[3].mig_instances) {
     EXPECT_EQ(row.profile, "1g.5gb");
     EXPECT_TRUE(row.uuid.starts_with("MIG-"));
+  }
+}
+
+TEST(MigManagerOnSim, PartsOfAnInstance) {
+  for (const std::string name : {"a100-40gb-x8", "h100-80gb-x8"}) {
+    SCOPED_TRACE(name);
+    MigOnSim node(name);
+    const std::string gi = name.starts_with("a100") ? "3g.20gb" : "3g.40gb";
+    const std::string uuid = node.facts().gpus[0].uuid;
+    const std::vector<MigGoal> goals = {
+        {.uuid = uuid,
+         .is_enabled = true,
+         .wanted = {{.profile = "1c." + gi, .count = 1}, {.profile = "2c." + gi, .count = 1}}}};
+    EXPECT_EQ(node.settle(goals), MigState::Done);
+    const nvml::NodeFacts facts = node.facts();
+    const auto& rows = facts.gpus[0].mig_instances;
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[0].gi_id, rows[1].gi_id);
+    EXPECT_EQ((std::multiset<std::string>{rows[0].profile, rows[1].profile}),
+              (std::multiset<std::string>{"1c." + gi, "2c." + gi}));
+    EXPECT_EQ(overall(node.apply(goals)), MigState::Same);
   }
 }
 

@@ -13,7 +13,30 @@ namespace jogak::agent::testing {
 
 namespace {
 
-constexpr int kWholeId = 100;  // compute profile that covers its GPU instance
+constexpr int kWholeId = 100;  // compute profile that covers its GPU instance; N: N slices of it
+constexpr auto kGiId = &nvml::MigInstanceFacts::gi_id;
+constexpr auto kRowOrder = [](const nvml::MigInstanceFacts& row) {
+  return std::pair(row.gi_id, row.ci_id);
+};
+
+// The rows of a GPU instance with these compute instances; none given: as it is.
+std::vector<nvml::MigInstanceFacts> parts_of(const nvml::MigInstanceFacts& whole,
+                                             const std::vector<int>& ci_profile_ids) {
+  std::vector<nvml::MigInstanceFacts> rows;
+  for (const int id : ci_profile_ids) {
+    nvml::MigInstanceFacts part = whole;
+    part.ci_id = static_cast<int>(rows.size());
+    part.ci_profile_id = id;
+    if (id != kWholeId) {
+      part.ci_slices = id;
+      part.profile = fmt::format("{}c.{}", id, whole.gi_profile);
+      part.uuid = fmt::format("{}-{}", whole.uuid, part.ci_id);
+    }
+    rows.push_back(std::move(part));
+  }
+  if (rows.empty()) rows.push_back(whole);
+  return rows;
+}
 
 bool overlaps(const nvml::MigPlacement& a, const nvml::MigPlacement& b) {
   return a.start < b.start + b.size && b.start < a.start + a.size;
@@ -111,7 +134,7 @@ std::string FakeGpus::picture(const std::string& uuid) const {
   std::vector<std::string> parts;
   for (const auto& row : rows) {
     parts.push_back(
-        fmt::format("{}@{}{}", row.gi_profile, row.placement.start, row.ci_id < 0 ? "!" : ""));
+        fmt::format("{}@{}{}", row.profile, row.placement.start, row.ci_id < 0 ? "!" : ""));
   }
   return fmt::format("{}", fmt::join(parts, " "));
 }
@@ -181,10 +204,22 @@ Result<std::vector<nvml::MigInstanceFacts>> FakeGpus::create_instance(
   const nvml::MigInstanceFacts whole = made;
   made = row(*profile, gi_id, placement);  // no compute instance yet
   fuse_.burn();
-  made = whole;
-  if (!ci_profile_ids.empty()) made.ci_profile_id = ci_profile_ids.front();
-  fuse_.burn();
-  return std::vector{made};
+  std::vector<nvml::MigInstanceFacts> rows = parts_of(whole, ci_profile_ids);
+  at->mig_instances.erase(std::ranges::find(at->mig_instances, gi_id, kGiId));
+  for (const nvml::MigInstanceFacts& part : rows) {
+    at->mig_instances.push_back(part);
+    std::ranges::sort(at->mig_instances, {}, kRowOrder);
+    fuse_.burn();
+  }
+  return rows;
+}
+
+Result<std::vector<nvml::MigInstanceFacts>> FakeGpus::create_instance_in_parts(
+    const std::string& uuid, int profile_id, nvml::MigPlacement placement,
+    const std::vector<int>& part_slices) {
+  std::vector<int> ids;
+  for (const int slices : part_slices) ids.push_back(slices);
+  return create_instance(uuid, profile_id, placement, ids);
 }
 
 Result<void> FakeGpus::destroy_instance(const std::string& uuid, int gi_id) {
@@ -197,9 +232,16 @@ Result<void> FakeGpus::destroy_instance(const std::string& uuid, int gi_id) {
   }
   const auto profile =
       std::ranges::find(at->mig_profiles, gone->profile_id, &nvml::MigProfileFacts::id);
-  *gone = row(*profile, gi_id, gone->placement);  // its compute instance first
+  const nvml::MigInstanceFacts bare = row(*profile, gi_id, gone->placement);
+  // Its compute instances first, one by one.
+  auto& rows = at->mig_instances;
+  while (std::ranges::count(rows, gi_id, kGiId) > 1) {
+    rows.erase(std::ranges::find(rows, gi_id, kGiId));
+    fuse_.burn();
+  }
+  *std::ranges::find(rows, gi_id, kGiId) = bare;
   fuse_.burn();
-  at->mig_instances.erase(gone);
+  rows.erase(std::ranges::find(rows, gi_id, kGiId));
   fuse_.burn();
   return {};
 }

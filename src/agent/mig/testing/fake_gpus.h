@@ -70,6 +70,9 @@ class FakeGpus final : public nvml::GpuSource {
   Result<std::vector<nvml::MigInstanceFacts>> create_instance(
       const std::string& uuid, int profile_id, nvml::MigPlacement placement,
       const std::vector<int>& ci_profile_ids) override;
+  Result<std::vector<nvml::MigInstanceFacts>> create_instance_in_parts(
+      const std::string& uuid, int profile_id, nvml::MigPlacement placement,
+      const std::vector<int>& part_slices) override;
   Result<void> destroy_instance(const std::string& uuid, int gi_id) override;
   Result<void> destroy_compute_instance(const std::string& uuid, int gi_id, int ci_id) override;
   Result<nvml::MigInstanceFacts> create_compute_instance(const std::string& uuid, int gi_id,

@@ -37,7 +37,7 @@ void MigOracle::grow(std::size_t from, Set layout) {
 
 bool MigOracle::is_legal(Set layout) const {
   std::vector<int> slices(64, 0);
-  std::vector<int> counts(profiles_.size(), 0);
+  std::map<int, int> counts;
   int decoders = 0, encoders = 0, jpeg = 0, ofa = 0;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if ((layout >> i & 1) == 0) continue;
@@ -46,7 +46,8 @@ bool MigOracle::is_legal(Set layout) const {
     for (int s = place.start; s < place.start + place.size; ++s) {
       if (++slices[static_cast<std::size_t>(s)] > 1) return false;
     }
-    if (++counts[static_cast<std::size_t>(place.profile)] > profile.count_max) return false;
+    // Kinds that differ only in their parts share the limit: they have one id.
+    if (++counts[profile.id] > profile.count_max) return false;
     decoders += profile.decoders;
     encoders += profile.encoders;
     jpeg += profile.jpeg_engines;
