@@ -150,6 +150,7 @@ std::vector<Doc> default_fleet() {
     object.at("metadata", "labels").set("nvidia.com/mig.strategy", "mixed");
     object.at("metadata", "labels").set("nvidia.com/mig.config", "all-1g.10gb");
     set_capacity(object, "32", "256Gi", "nvidia.com/mig-1g.10gb", 14);
+    name_gpus(object);
     nodes.push_back(std::move(object));
   }
   for (int i = 0; i < 2; ++i) {

@@ -48,6 +48,12 @@ Result<sim::MachineSpec> read_gpus(std::string_view text, const std::string& ide
   return machine;
 }
 
+void turn_mig_on(sim::MachineSpec& machine) {
+  for (sim::GpuSpec& gpu : machine.gpus) {
+    gpu.mig_enabled = gpu.mig_pending = gpu.mig_support != sim::MigSupport::None;
+  }
+}
+
 std::string model_of_product(std::string_view product) {
   for (const std::string& name : sim::model_names()) {
     if (agent::label_value(sim::find_model(name)->name) == product) return name;

@@ -22,6 +22,9 @@ inline constexpr std::string_view kSimulatedGpus = "jogak.io/simulated-gpus";
 // the models there are.
 Result<nvml::sim::MachineSpec> read_gpus(std::string_view text, const std::string& identity);
 
+// The MIG mode of every GPU that has one.
+void turn_mig_on(nvml::sim::MachineSpec& machine);
+
 // The catalogue's model of the label nvidia.com/gpu.product ("NVIDIA-H100-80GB-HBM3"); "" for one
 // that it does not have.
 std::string model_of_product(std::string_view product);

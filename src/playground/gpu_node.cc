@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "agent/mig/config_label.h"
+#include "agent/mig/journal.h"
 #include "agent/plugin/allocate.h"
 #include "agent/plugin/preferred.h"
 #include "agent/run/pod_holds.h"
@@ -28,7 +30,8 @@ using kubelet::HostResource;
 
 constexpr TimeUs kLookEvery = 2 * kSecondInUs;   // while something is wrong
 constexpr TimeUs kLookAfter = 30 * kSecondInUs;  // a lost GPU counts as back after 10 s
-constexpr int kSway = 6;                         // percent points
+constexpr TimeUs kRebootAfter = 2 * kSecondInUs;
+constexpr int kSway = 6;  // percent points
 
 // A patch in the agent's words, as the API takes it.
 Result<Doc> doc_of(const std::string& patch) {
@@ -47,28 +50,32 @@ auto GpuNode::guarded(Fn fn) {
 }
 
 GpuNode::GpuNode(const GpuNodeContext& context, std::string name)
-    : context_(context), name_(std::move(name)) {}
+    : context_(context),
+      name_(std::move(name)),
+      mig_journal_(std::make_shared<agent::MemoryJournal>()) {}
 
 GpuNode::~GpuNode() {
   *alive_ = false;
   context_.api.loop().cancel(look_timer_);
+  context_.api.loop().cancel(reboot_timer_);
 }
 
 Result<std::unique_ptr<GpuNode>> GpuNode::make(const GpuNodeContext& context, std::string name,
                                                nvml::sim::MachineSpec machine) {
   JOGAK_TRY(auto made, nvml::sim::Machine::create(std::move(machine), {.now = context.turn_time}));
   std::unique_ptr<GpuNode> node(new GpuNode(context, std::move(name)));
-  node->begin(std::move(made));
+  node->machine_ = std::move(made);
+  node->start_agent();
   return node;
 }
 
-void GpuNode::begin(std::shared_ptr<nvml::sim::Machine> machine) {
+void GpuNode::start_agent() {
   Loop& loop = context_.api.loop();
-  machine_ = std::move(machine);
   agent::AgentOptions options = context_.options;
   options.node_name = name_;
   options.render.hostname = name_;
   agent::HostView host;
+  host.mig_journal = mig_journal_;
   host.owners = [this](const std::vector<std::int64_t>& pids) { return owners(pids); };
   agent::NodePorts ports;
   ports.offer = [this](agent::PluginSnapshotPtr offer) { on_offer(std::move(offer)); };
@@ -83,11 +90,53 @@ void GpuNode::begin(std::shared_ptr<nvml::sim::Machine> machine) {
 // ---- the Node object -------------------------------------------------------------------------
 
 void GpuNode::see(const Doc& node) {
+  look_at_mig(node);
   const std::string& faults = api::meta(node)["annotations"][kGpuFault].as_string();
   if (faults == faults_) return;
   faults_ = faults;
   // First a look at what is well: a count that begins anew is seen by what it was before.
   agent_->look(guarded([this] { apply_faults(); }));
+}
+
+void GpuNode::look_at_mig(const Doc& node) {
+  const Doc& labels = api::meta(node)["labels"];
+  const Doc& annotations = api::meta(node)["annotations"];
+  agent::MigLabels now{.config = labels[agent::kMigConfigLabel].as_string(),
+                       .state = labels[agent::kMigConfigStateLabel].as_string(),
+                       .state_of = annotations[agent::kMigConfigStateOf].as_string()};
+  if (now == mig_labels_) return;
+  mig_labels_ = std::move(now);
+  tell_labels();
+  Loop& loop = context_.api.loop();
+  loop.cancel(std::exchange(reboot_timer_, 0));
+  if (mig_labels_.state != agent::kMigRebooting) return;
+  reboot_timer_ = loop.after(kRebootAfter, guarded([this] { reboot(); }));
+}
+
+void GpuNode::tell_labels() {
+  const auto some = [](std::initializer_list<std::pair<std::string_view, std::string>> list) {
+    std::map<std::string, std::string> texts;
+    for (const auto& [key, value] : list) {
+      if (!value.empty()) texts.emplace(key, value);
+    }
+    return texts;
+  };
+  agent_->on_node(some({{agent::kMigConfigLabel, mig_labels_.config},
+                        {agent::kMigConfigStateLabel, mig_labels_.state}}),
+                  some({{agent::kMigConfigStateOf, mig_labels_.state_of}}));
+}
+
+// Boards that change their MIG mode at a reset have it then, and a young agent finds it. What runs
+// on other GPUs is spared, which a real reboot would not do.
+void GpuNode::reboot() {
+  reboot_timer_ = 0;
+  for (const nvml::sim::GpuState& gpu : machine_->gpus()) {
+    if (gpu.mig_enabled != gpu.mig_pending) machine_->reset_gpu(gpu.index);
+  }
+  exporter_.reset();
+  start_agent();
+  tell_labels();
+  tell_holdings_soon();
 }
 
 void GpuNode::apply_faults() {

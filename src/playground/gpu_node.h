@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/mig/config_label.h"
 #include "agent/run/node_agent.h"
 #include "apiserver/kubelet/device_host.h"
 #include "apiserver/registry/api.h"
@@ -75,13 +76,16 @@ class GpuNode : public kubelet::NodeDevices {
   };
 
   GpuNode(const GpuNodeContext& context, std::string name);
-  void begin(std::shared_ptr<nvml::sim::Machine> machine);
+  void start_agent();
+  void reboot();
   void on_offer(agent::PluginSnapshotPtr offer);
   void on_wish(const agent::NodeWish& wish);
   void on_holds(const std::map<agent::PodName, std::string>& holds);
   agent::ProcessOwners owners(const std::vector<std::int64_t>& pids) const;
   void apply_faults();
   void keep_looking();
+  void look_at_mig(const Doc& node);
+  void tell_labels();
   void tell_holdings_soon();
   void tell_holdings();
   void start_processes(Pod& pod);
@@ -98,6 +102,9 @@ class GpuNode : public kubelet::NodeDevices {
   std::map<std::string, Pod, std::less<>> pods_;   // by uid
   std::map<std::int64_t, agent::Holder> holders_;  // by pid
   std::int64_t next_pid_ = 4000;
+  std::shared_ptr<agent::MigJournalStore> mig_journal_;
+  agent::MigLabels mig_labels_;
+  TimerId reboot_timer_ = 0;
   std::string faults_;  // as the annotation says
   bool has_faults_ = false;
   TimeUs looks_until_ = 0;

@@ -13,6 +13,8 @@ namespace jogak::playground {
 
 namespace {
 
+constexpr TimeUs kMigSettle = 100 * kMsInUs;  // kubelets here hear at once
+
 agent::AgentOptions simulated_options() {
   agent::AgentOptions options;
   options.plugin.mig_strategy = agent::MigStrategy::Mixed;
@@ -20,7 +22,10 @@ agent::AgentOptions simulated_options() {
   options.kubelet_socket.clear();
   options.pod_resources_socket.clear();
   options.cdi_folder.clear();
-  options.mig_journal.clear();
+  options.mig_journal.clear();  // it is in memory
+  options.mig.may_reboot = true;
+  options.mig.settle = kMigSettle;
+  options.reads_gpm = true;
   options.registers = false;
   options.listen.is_on = false;
   options.labels = agent::LabelPlace::Node;
@@ -69,6 +74,9 @@ kubelet::NodeDevices* GpuNodes::see_node(const Doc& node) {
   const std::string& text = gpus->as_string();
   std::string problem;
   if (auto machine = read_gpus(text, name)) {
+    // A node that comes with a wish for MIG has its mode on already, as after its first reboot.
+    const std::string& config = api::meta(node)["labels"][agent::kMigConfigLabel].as_string();
+    if (!config.empty() && config != "all-disabled") turn_mig_on(*machine);
     auto made = GpuNode::make(context_, name, *std::move(machine));
     if (made) {
       GpuNode& gpu_node = *nodes_.emplace(name, *std::move(made)).first->second;
