@@ -2,6 +2,7 @@
 //
 // `jogak agent run`: the node agent. Flags, environment and files become one value; sockets,
 // signals and the log are made here; the rest is agent/run.
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <memory>
@@ -12,7 +13,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "agent/mig/config_file.h"
 #include "agent/run/agent_app.h"
+#include "agent/run/config_choice.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/answer.h"
@@ -25,7 +28,8 @@ namespace jogak::cli {
 
 namespace {
 
-constexpr std::int64_t kConfigBytesMax = 1 << 20;
+constexpr std::int64_t kMigConfigBytesMax = 1 << 20;
+constexpr TimeUs kSampleEveryMin = 100 * kMsInUs, kSampleEveryMax = 60 * kSecondInUs;
 
 constexpr Flag kFlags[] = {
     {.name = "nvml",
@@ -86,11 +90,29 @@ constexpr Flag kFlags[] = {
      .metavar = "FILE",
      .help = "where a change of MIG layouts that was cut short is looked for at the start",
      .fallback = "/var/lib/jogak/mig-journal.json"},
+    {.name = "mig-label",
+     .kind = FlagKind::Choice,
+     .metavar = "true|false",
+     .help = "carry out the MIG configuration that the node's label nvidia.com/mig.config names",
+     .fallback = "true"},
+    {.name = "mig-config-file",
+     .metavar = "FILE",
+     .help = "configurations for that label, in the format of mig-parted (default "
+             "$MIG_CONFIG_FILE, else those that the GPUs allow)"},
+    {.name = "mig-on-demand",
+     .kind = FlagKind::Choice,
+     .metavar = "true|false",
+     .help = "make MIG instances for pods that were placed here with jogak.io/mig-profile",
+     .fallback = "false"},
+    {.name = "config-dir",
+     .metavar = "DIR",
+     .help = "of several configuration files; the node's label nvidia.com/device-plugin.config "
+             "names one (default $CONFIG_FILE_SRCDIR)"},
     {.name = "sample-interval",
      .kind = FlagKind::Int,
      .metavar = "MS",
-     .help = "time between two samples of the GPUs, in milliseconds",
-     .fallback = "1000",
+     .help = "time between two samples of the GPUs, in milliseconds (default "
+             "$DCGM_EXPORTER_INTERVAL, else 1000)",
      .min = 100,
      .max = 60'000},
     {.name = "log-level",
@@ -138,18 +160,6 @@ std::string host_name() {
   return name.empty() ? "unknown" : name;
 }
 
-Result<agent::ReadConfig> plugin_config(const agent::PluginFlags& flags) {
-  agent::ConfigSources sources;
-  sources.flags = flags;
-  sources.env = environment;
-  const std::string path = agent::config_file_path(flags, environment);
-  if (!path.empty()) {
-    JOGAK_TRY(sources.file, read_file(path, kConfigBytesMax));
-    sources.file_name = path;
-  }
-  return agent::read_plugin_config(sources);
-}
-
 Result<void> read_exporter(const ParsedArgs& args, agent::AgentOptions& options) {
   JOGAK_TRY(agent::ExporterEnvironment exporter, agent::read_exporter_environment(environment));
   options.listen = exporter.listen;
@@ -173,7 +183,39 @@ Result<void> read_exporter(const ParsedArgs& args, agent::AgentOptions& options)
   if (!exporter.pod_resources_socket.empty()) {
     options.pod_resources_socket = exporter.pod_resources_socket;
   }
+  if (args.is_given("sample-interval")) {
+    options.sample_every = args.number("sample-interval") * kMsInUs;
+  } else if (exporter.interval > 0) {
+    // Slower than once a minute nothing would be seen of what the GPUs do.
+    options.sample_every = std::clamp(exporter.interval, kSampleEveryMin, kSampleEveryMax);
+  }
   return {};
+}
+
+Result<void> read_mig(const ParsedArgs& args, agent::AgentOptions& options) {
+  options.mig_journal = args.text("mig-journal");
+  options.mig.answers_label = args.text("mig-label") == "true";
+  options.mig.cuts_on_demand = args.text("mig-on-demand") == "true";
+  const auto may_reboot = environment("WITH_REBOOT");
+  options.mig.may_reboot = may_reboot == "true" || may_reboot == "1";
+  const std::string file = args.is_given("mig-config-file")
+                               ? args.text("mig-config-file")
+                               : environment("MIG_CONFIG_FILE").value_or("");
+  if (file.empty()) return {};
+  JOGAK_TRY(const std::string text, read_file(file, kMigConfigBytesMax));
+  JOGAK_TRY(options.mig.configs, agent::read_mig_configs(file, text));
+  return {};
+}
+
+// All that is switched off where the labels are written once.
+void make_oneshot(agent::AgentOptions& options) {
+  options.is_oneshot = true;
+  options.device_plugin = false;
+  options.pod_resources_socket.clear();
+  options.mig_journal.clear();
+  options.listen.is_on = false;
+  options.reports = false;
+  options.taints = agent::TaintRule::Never;
 }
 
 bool is_given(const agent::PluginFlags& flags, std::string_view name) {
@@ -204,8 +246,8 @@ Result<agent::AgentOptions> options_of(const ParsedArgs& args, const agent::Plug
   options.reports = args.text("report") == "true";
   JOGAK_TRY(options.taints, agent::parse_taint_rule(args.text("taints")));
   JOGAK_TRY(options.health, agent::health_options(config));
-  options.mig_journal = args.text("mig-journal");
-  options.sample_every = args.number("sample-interval") * kMsInUs;
+  JOGAK_TRY_VOID(read_mig(args, options));
+  if (config.gfd.is_oneshot) make_oneshot(options);
   return options;
 }
 
@@ -227,6 +269,10 @@ Result<std::optional<kube::Access>> access_of(const ParsedArgs& args,
   }
   if (options.labels == agent::LabelPlace::Node) {
     return invalid("--labels node: there is no API server to tell; give --kubeconfig FILE");
+  }
+  if (options.is_oneshot && options.labels != agent::LabelPlace::File) {
+    return invalid(
+        "--oneshot: there is nobody to tell the labels; give --labels file or --kubeconfig FILE");
   }
   return std::nullopt;
 }
@@ -251,6 +297,10 @@ Result<int> run_on(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSour
                                             exit_code = kExitFailed;
                                             loop.stop();
                                           });
+  app->on_done = [&] {
+    log.info("the labels are written");
+    loop.stop();
+  };
   if (auto started = app->start(); !started) {
     return in_context("--exporter-address", std::move(started).error());
   }
@@ -261,8 +311,20 @@ Result<int> run_on(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSour
 }
 
 Result<int> run_agent(const ParsedArgs& args, const agent::PluginFlags& flags) {
-  JOGAK_TRY(const agent::ReadConfig config, plugin_config(flags));
+  JOGAK_TRY(const agent::ConfigPlace place,
+            agent::find_config_place(flags, environment, args.text("config-dir")));
+  auto config_read = agent::read_config(place, std::nullopt);
+  if (!config_read && config_read.error().code == Errc::NotFound && !place.folder.empty()) {
+    // The label may name one; without any the agent does not begin (AgentApp::start_node).
+    config_read = agent::read_plugin_config({.flags = flags, .env = environment, .file = {}});
+  }
+  JOGAK_TRY(const agent::ReadConfig config, std::move(config_read));
   JOGAK_TRY(agent::AgentOptions options, options_of(args, flags, config.config));
+  if (!place.folder.empty()) {
+    options.read_config = [place](const std::optional<std::string>& label) {
+      return agent::read_config(place, label);
+    };
+  }
   JOGAK_TRY(const LogLevel level, parse_level(args.text("log-level")));
   JOGAK_TRY(std::optional<kube::Access> access, access_of(args, options));
   JOGAK_TRY(auto source, nvml::NvmlSource::open(
@@ -291,11 +353,9 @@ Result<int> run_agent(const ParsedArgs& args, const agent::PluginFlags& flags) {
   for (const std::string& warning : config.warnings) {
     log.warn("a setting has no effect", {{"setting", warning}});
   }
-  if (options.plugin.gfd.is_oneshot || options.plugin.gfd.use_node_feature_api) {
+  if (options.plugin.gfd.use_node_feature_api) {
     log.warn("a setting has no effect",
-             {{"setting",
-               "oneshot, use-node-feature-api: labels are kept up to date, on the node "
-               "or in a file; see --labels"}});
+             {{"setting", "use-node-feature-api: labels go to the node or a file; see --labels"}});
   }
   for (const std::string& warning : options.render.counters.warnings) {
     log.warn("a counter", {{"problem", warning}});

@@ -110,7 +110,10 @@ Result<void> AgentApp::start() {
 
 void AgentApp::start_node() {
   if (std::exchange(has_started_, true)) return;
-  if (options_.read_config) read_config();
+  if (options_.read_config && !read_config()) {
+    // Other resources than those that were meant would be worse than none.
+    return on_failure_({.code = Errc::Invalid, .what = config_problem_});
+  }
   node_->start();
   if (kubelet_ != nullptr) ask_holdings();
 }

@@ -71,7 +71,7 @@ class AgentApp {
 
   void watch_cluster();
   void on_node(const Labels& labels, const std::map<std::string, std::string>& annotations);
-  void read_config();
+  bool read_config();
   void end_oneshot();
 
   void on_offer(PluginSnapshotPtr offer);

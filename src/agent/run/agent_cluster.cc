@@ -35,8 +35,8 @@ void AgentApp::on_node(const Labels& labels,
   node_->on_node(labels, annotations);
 }
 
-// A file that is wrong changes nothing: what was offered stays.
-void AgentApp::read_config() {
+// A file that is wrong changes nothing: what was offered stays. False: it is.
+bool AgentApp::read_config() {
   loop_.cancel(config_timer_);
   // Files change, too: those of a mounted ConfigMap, a minute or so after it did.
   config_timer_ = loop_.after(options_.config_every, [this] { read_config(); });
@@ -47,12 +47,14 @@ void AgentApp::read_config() {
                {{"label", config_label_.value_or("")}, {"error", problem}});
   }
   config_problem_ = problem;
-  if (!config || config->config == node_->options().plugin) return;
+  if (!config) return false;
+  if (config->config == node_->options().plugin) return true;
   log_.info("another configuration", {{"label", config_label_.value_or("")}});
   for (const std::string& warning : config->warnings) {
     log_.warn("a setting has no effect", {{"setting", warning}});
   }
   node_->set_config(std::move(config->config));
+  return true;
 }
 
 void AgentApp::end_oneshot() {
