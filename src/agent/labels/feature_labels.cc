@@ -85,10 +85,8 @@ std::string with_dots(std::string profile) {
   return profile;
 }
 
-// A whole GPU instance with one compute instance over all of it: the only kind that has a resource.
-bool has_resource(const MigInstanceFacts& mig) {
-  return !mig.uuid.empty() && mig.profile == mig.gi_profile;
-}
+// A GPU instance without a compute instance is nothing that a pod could have.
+bool has_resource(const MigInstanceFacts& mig) { return !mig.uuid.empty(); }
 
 class Labeler {
  public:

@@ -271,15 +271,28 @@ TEST(FeatureLabels, UnderMixedAGpuThatIsCutHasNoReplicas) {
   EXPECT_EQ(of(labels_of(facts, options), "gpu.count"), "1");
 }
 
-TEST(FeatureLabels, APartOfAnInstanceIsSkippedWithAWarning) {
+TEST(FeatureLabels, APartOfAnInstanceIsAKindOfItsOwn) {
+  nvml::NodeFacts facts = node(1);
+  cut(facts.gpus[0], "3g.20gb", 2);
+  facts.gpus[0].mig_instances[0].profile = "1c.3g.20gb";
+  facts.gpus[0].mig_instances[0].ci_slices = 1;
+  LabelOptions options;
+  options.mig = LabelMigStrategy::Mixed;
+  const auto labels = labels_of(facts, options);
+  EXPECT_EQ(of(labels, "mig-1c.3g.20gb.count"), "1");
+  EXPECT_EQ(of(labels, "mig-1c.3g.20gb.slices.ci"), "1");
+  EXPECT_EQ(of(labels, "mig-3g.20gb.count"), "1");
+}
+
+TEST(FeatureLabels, AnInstanceWithoutAComputeInstanceIsSkippedWithAWarning) {
   nvml::NodeFacts facts = node(1);
   cut(facts.gpus[0], "3g.20gb", 1);
-  facts.gpus[0].mig_instances[0].profile = "1c.3g.20gb";
+  facts.gpus[0].mig_instances[0].uuid.clear();
   LabelOptions options;
   options.mig = LabelMigStrategy::Mixed;
   const auto [labels, warnings] = feature_labels(facts, options);
-  EXPECT_EQ(of(labels, "mig-1c.3g.20gb.count"), "absent");
-  EXPECT_THAT(warnings, ElementsAre(HasSubstr("1c.3g.20gb")));
+  EXPECT_EQ(of(labels, "mig-3g.20gb.count"), "absent");
+  EXPECT_THAT(warnings, ElementsAre(HasSubstr("3g.20gb")));
 }
 
 TEST(FeatureLabels, OfSeveralModelsTheMostNumerousIsToldAndAllAreCounted) {

@@ -126,14 +126,7 @@ class Maker {
                      gpu.index);
     }
     for (const nvml::MigInstanceFacts* const instance : instances) {
-      // The resource names stand for whole GPU instances alone.
-      if (instance->profile != instance->gi_profile && !instance->gi_profile.empty()) {
-        problem(
-            "gpu {} has a MIG device {}, a part of a {}; it has no resource name and is left "
-            "out",
-            gpu.index, instance->profile, instance->gi_profile);
-        continue;
-      }
+      // A part of an instance ("1c.3g.20gb") is a resource of its own kind.
       const std::string name = mig_resource_name(instance->profile);
       if (name.size() > kResourceNameMax) {
         problem("the resource name {} is longer than {} characters; its devices are left out", name,

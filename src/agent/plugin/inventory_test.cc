@@ -52,15 +52,16 @@ TEST(Inventory, mixed_names_profiles_and_keeps_whole_gpus) {
   EXPECT_EQ(inventory.find("nvidia.com/mig-1g.5gb")->devices[0].index, "1:2");
 }
 
-TEST(Inventory, mixed_leaves_out_what_has_no_name_and_says_so) {
+TEST(Inventory, mixed_names_parts_of_instances_too) {
   auto facts = a100_node(3);
   cut(facts, 0, {"3g.20gb", "1g.5gb"});
   facts.gpus[0].mig_instances[0].profile = "1c.3g.20gb";
   cut(facts, 1, {});
   const Inventory inventory = make_inventory(facts, with(MigStrategy::Mixed), {});
+  EXPECT_EQ(ids(inventory, "nvidia.com/mig-1c.3g.20gb"), Ids{mig_uuid(0, 0)});
   EXPECT_EQ(ids(inventory, "nvidia.com/mig-1g.5gb"), Ids{mig_uuid(0, 1)});
   EXPECT_EQ(ids(inventory, kGpu), Ids{gpu_uuid(2)});
-  EXPECT_EQ(inventory.problems.size(), 2U);
+  EXPECT_EQ(inventory.problems.size(), 1U) << "gpu 1 has no instance";
 }
 
 TEST(Inventory, single_offers_mig_devices_as_gpus) {
