@@ -366,7 +366,7 @@ void Machine::inject(FaultSpec fault) {
   insert(std::move(fault));
 }
 
-void Machine::insert(FaultSpec fault) {
+FaultSpec Machine::insert(FaultSpec fault) {
   fault.at = now();
   if (!can_end(fault.kind) && fault.kind != FaultKind::DriverReload) fault.lasting = 0;
   const auto place = std::ranges::upper_bound(spec_.faults, fault.at, {}, &FaultSpec::at);
@@ -375,6 +375,7 @@ void Machine::insert(FaultSpec fault) {
   // It is the last of those that are due.
   if (at == faults_done_) ++faults_done_;
   happen(fault);
+  return fault;
 }
 
 void Machine::stand(const std::vector<FaultSpec>& faults) {
@@ -402,10 +403,10 @@ void Machine::do_stand(const std::vector<FaultSpec>& faults) {
   for (const FaultSpec& wanted : faults) {
     if (has(standing_, wanted)) continue;
     FaultSpec fault = wanted;
-    fault.at = now();
     fault.lasting = 0;
+    // As it was noted, with the time: it is found again by that when it ends.
+    fault = insert(fault);
     standing_.push_back(fault);
-    insert(fault);
     if (fault.kind != FaultKind::Xid || !xid_asks_for_reset(fault.code)) continue;
     for (GpuState& gpu : gpus_) {
       if (acts_on(fault, gpu.index)) gpu.spec.counters.recovery_action = 1;

@@ -197,7 +197,7 @@ class Machine {
   Machine(MachineSpec spec, Options options);
   Result<void> create_described_instances();
   void happen(const FaultSpec& fault);
-  void insert(FaultSpec fault);
+  FaultSpec insert(FaultSpec fault);  // what was noted: it has its time
   void do_stand(const std::vector<FaultSpec>& faults);
   void end_standing(const FaultSpec& fault);
   void heal(GpuState& gpu);

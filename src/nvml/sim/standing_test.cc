@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "nvml/sim/machine.h"
 #include "nvml/testing/made_machine.h"
 
 namespace jogak::nvml {
@@ -93,6 +94,21 @@ TEST(StandingFaults, WhatIsNewHappensAndWhatIsGoneIsHealed) {
   ASSERT_TRUE(after.has_value());
   ASSERT_EQ(after->size(), 1U);
   EXPECT_EQ(after->front().kind, GpuEventKind::GpuRecovered);
+}
+
+TEST(StandingFaults, EndsOnAClockThatNeverStandsStill) {
+  auto spec = sim::read_machine("m.yaml", testing::machine_text(kTwo));
+  ASSERT_TRUE(spec.has_value());
+  auto made = sim::Machine::create(*std::move(spec),
+                                   {.now = [time = TimeUs{0}]() mutable { return ++time; }});
+  ASSERT_TRUE(made.has_value());
+  sim::Machine& machine = **made;
+  for (int round = 0; round < 3; ++round) {
+    machine.stand(faults("1=lost"));
+    EXPECT_TRUE(machine.is_lost(1));
+    machine.stand({});
+    EXPECT_FALSE(machine.is_lost(1));
+  }
 }
 
 TEST(StandingFaults, HealingKeepsInstancesAndProcesses) {
