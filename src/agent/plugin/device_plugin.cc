@@ -157,7 +157,11 @@ void DevicePlugin::serve(Served& served) {
       });
     };
   }
-  auto server = PluginServer::start(folder_ + "/" + served.socket, name, snapshot_, events);
+  // Said here, in the same words each time: the library below logs of its own accord.
+  std::error_code ignored;
+  auto server = fs::is_directory(folder_, ignored)
+                    ? PluginServer::start(folder_ + "/" + served.socket, name, snapshot_, events)
+                    : fail(Errc::NotFound, "{}: no such folder; a kubelet makes it", folder_);
   if (!server) {
     if (served.problem != server.error().what) {
       log_.error("a resource cannot be served",

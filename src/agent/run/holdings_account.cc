@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// An answer is doubted for what it lacks only: holders that are new are as true as ever.
 #include "agent/run/holdings_account.h"
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Answers of kubelets of every age.
 #include "agent/run/holdings_account.h"
 
 #include <string>
