@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# deploy/jogak-agent.yaml on the real node, as a user applies it: an image of the executable under
+# test, the shipped service account and the shipped privileges. Two things are added, which the
+# test's node lacks: simulated GPUs, and the address of the API server (no kube-proxy is there, and
+# pods have the node's network).
+
+import json
+import os
+import urllib.parse
+
+import node as real_node
+from node import GPU, HERE, equal, wait_for
+
+MANIFEST = os.path.join(HERE, "..", "..", "deploy", "jogak-agent.yaml")
+SPACE = "kube-system"
+SELECTOR = "app.kubernetes.io/name=jogak-agent"
+MACHINE = "sim:a100-40gb-x8"
+LABELS = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.count": "8",
+          "nvidia.com/mig.strategy": "mixed"}
+CONDITIONS = ["GpuLinkErrors", "GpuMemoryErrors", "GpuThrottled", "GpuUnusable"]
+
+
+def patch(node):
+    server = urllib.parse.urlparse(node.plane.url)
+    return json.dumps({"spec": {"template": {"spec": {"hostNetwork": True, "containers": [{
+        "name": "agent", "args": ["--nvml", MACHINE], "env": [
+            {"name": "KUBERNETES_SERVICE_HOST", "value": server.hostname},
+            {"name": "KUBERNETES_SERVICE_PORT", "value": str(server.port)}]}]}}}})
+
+
+def agent_pod(node):
+    pods = json.loads(node.kubectl("get", "pods", "-n", SPACE, "-l", SELECTOR, "-o", "json"))
+    (pod,) = [pod for pod in pods["items"] if "deletionTimestamp" not in pod["metadata"]]
+    return pod
+
+
+def is_ready(pod):
+    return any(c["type"] == "Ready" and c["status"] == "True"
+               for c in pod["status"].get("conditions", []))
+
+
+def restarts(pod):
+    return pod["status"]["containerStatuses"][0]["restartCount"]
+
+
+def what_it_says(node):
+    """The agent's own log, as the kubelet keeps it."""
+    lines = []
+    for folder, _, names in os.walk("/var/log/pods"):
+        if "jogak-agent" in folder:
+            for name in names:
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    lines += file.read().splitlines()[-real_node.control_plane.LOG_TAIL_LINES:]
+    return "\n".join(lines)
+
+
+def case_daemonset_becomes_ready(node):
+    archive = node.path("jogak.tar")
+    version = real_node.jogak_image.ROOT.joinpath("VERSION").read_text().strip()
+    real_node.jogak_image.make(os.environ["JOGAK_BINARY"], archive,
+                               f"docker.io/library/jogak:{version}")
+    node.import_image(archive)
+    said = node.kubectl("apply", "-f", MANIFEST)
+    assert "Warning" not in said, said
+    node.kubectl("patch", "daemonset", "jogak-agent", "-n", SPACE, "-p", patch(node))
+    try:
+        wait_for("the agent's pod is ready", lambda: is_ready(agent_pod(node)))
+    except AssertionError as failure:
+        raise AssertionError(f"{failure}\n{what_it_says(node)}\n"
+                             + node.kubectl("describe", "pod", "-n", SPACE)) from failure
+    node.wait_allocatable(8)
+
+
+def case_daemonset_tells_the_node(node):
+    def labels():
+        found = node.object()["metadata"]["labels"]
+        return {name: found.get(name) for name in LABELS} == LABELS
+    wait_for(f"the labels {LABELS}", labels)
+    conditions = {c["type"]: c["status"] for c in node.object()["status"]["conditions"]}
+    equal({name: conditions.get(name) for name in CONDITIONS},
+          dict.fromkeys(CONDITIONS, "False"), "conditions")
+    gpus = json.loads(node.object()["metadata"]["annotations"]["jogak.io/gpus"])
+    equal(len(gpus), 8, "GPUs in jogak.io/gpus")
+
+
+def case_daemonset_serves_pods(node):
+    node.run_pod("two", 2)
+    uuids = node.container("two").visible()
+    equal(len(uuids), 2, f"GPUs in {uuids}")
+    wait_for("the pod says what it holds", lambda: node.pod("two")["metadata"].get(
+        "annotations", {}).get("jogak.io/gpu-holds"))
+    wait_for("the metrics name the pod", lambda: any(
+        name.startswith("DCGM_FI_DEV_GPU_UTIL{") and 'pod="two"' in name
+        for name in node.metrics()))
+
+
+def case_daemonset_is_rolled(node):
+    """A new pod of the agent takes over; running pods do not notice."""
+    container = node.container("two")
+    before = agent_pod(node)["metadata"]["uid"]
+    node.kubectl("rollout", "restart", "daemonset/jogak-agent", "-n", SPACE)
+    wait_for("another pod is ready", lambda: agent_pod(node)["metadata"]["uid"] != before
+             and is_ready(agent_pod(node)))
+    node.wait_allocatable(8)
+    assert container.is_alive() and node.phase("two") == "Running", "the pod was disturbed"
+    node.run_pod("six", 6)
+    assert not set(node.container("six").visible()) & set(container.visible()), "given out twice"
+
+
+def case_daemonset_outlives_a_kubelet(node):
+    uid = agent_pod(node)["metadata"]["uid"]
+    node.restart_kubelet()
+    wait_for("the node is ready", lambda: is_ready(node.object()))
+    node.wait_allocatable(8)
+    wait_for("the kubelet knows its pods", lambda: node.holds("two"))
+    equal((agent_pod(node)["metadata"]["uid"], restarts(agent_pod(node))), (uid, 0),
+          "the agent's pod and its restarts")
+    node.delete("two", "six")
+
+
+def case_daemonset_goes(node):
+    node.kubectl("delete", "-f", MANIFEST, "--wait=true")
+    wait_for("no GPU without the agent", lambda: node.allocatable(GPU) == "0")
+    left = [name for name in os.listdir(os.path.dirname(real_node.KUBELET_SOCKET))
+            if name.startswith("jogak")]
+    equal(left, [], "sockets left behind")
+
+
+CASES = (case_daemonset_becomes_ready, case_daemonset_tells_the_node, case_daemonset_serves_pods,
+         case_daemonset_is_rolled, case_daemonset_outlives_a_kubelet, case_daemonset_goes)
