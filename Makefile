@@ -37,7 +37,7 @@ run: release
 	fi
 
 test: build
-	@tools/run_tests.py build/$(PRESET)
+	@PATH="$$PATH:$$(tools/programs.sh)" tools/run_tests.py build/$(PRESET)
 
 asan tsan clang coverage:
 	@tools/setup.sh build fuzz

@@ -10,13 +10,14 @@ import os
 import urllib.parse
 
 import node as real_node
-from node import GPU, HERE, equal, wait_for
+from node import GPU, HERE, NAME, equal, wait_for
 
 MANIFEST = os.path.join(HERE, "..", "..", "deploy", "jogak-agent.yaml")
 SPACE = "kube-system"
 SELECTOR = "app.kubernetes.io/name=jogak-agent"
-MACHINE = "sim:a100-40gb-x8"
-LABELS = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.count": "8",
+MACHINE = "sim:h100-80gb-x8"  # MIG mode changes without a reset
+SLICE = "nvidia.com/mig-1g.10gb"
+LABELS = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.count": "8",
           "nvidia.com/mig.strategy": "mixed"}
 CONDITIONS = ["GpuLinkErrors", "GpuMemoryErrors", "GpuThrottled", "GpuUnusable"]
 
@@ -44,17 +45,6 @@ def restarts(pod):
     return pod["status"]["containerStatuses"][0]["restartCount"]
 
 
-def what_it_says(node):
-    """The agent's own log, as the kubelet keeps it."""
-    lines = []
-    for folder, _, names in os.walk("/var/log/pods"):
-        if "jogak-agent" in folder:
-            for name in names:
-                with open(os.path.join(folder, name), encoding="utf-8") as file:
-                    lines += file.read().splitlines()[-real_node.control_plane.LOG_TAIL_LINES:]
-    return "\n".join(lines)
-
-
 def case_daemonset_becomes_ready(node):
     archive = node.path("jogak.tar")
     version = real_node.jogak_image.ROOT.joinpath("VERSION").read_text().strip()
@@ -64,11 +54,7 @@ def case_daemonset_becomes_ready(node):
     said = node.kubectl("apply", "-f", MANIFEST)
     assert "Warning" not in said, said
     node.kubectl("patch", "daemonset", "jogak-agent", "-n", SPACE, "-p", patch(node))
-    try:
-        wait_for("the agent's pod is ready", lambda: is_ready(agent_pod(node)))
-    except AssertionError as failure:
-        raise AssertionError(f"{failure}\n{what_it_says(node)}\n"
-                             + node.kubectl("describe", "pod", "-n", SPACE)) from failure
+    wait_for("the agent's pod is ready", lambda: is_ready(agent_pod(node)))
     node.wait_allocatable(8)
 
 
@@ -119,6 +105,30 @@ def case_daemonset_outlives_a_kubelet(node):
     node.delete("two", "six")
 
 
+def case_daemonset_cuts_gpus_by_label(node):
+    def label(config, state):
+        node.kubectl("label", "node", NAME, "--overwrite", f"nvidia.com/mig.config={config}")
+        wait_for(f"{config}: {state}", lambda: [
+            node.object()["metadata"]["labels"].get("nvidia.com/mig.config.state"),
+            node.object()["metadata"]["annotations"].get("jogak.io/mig.config.state-of")] == [
+                state, config])
+    label("all-1g.10gb", "success")
+    node.wait_allocatable(56, SLICE)
+    names = [f"slice-{i}" for i in range(7)]
+    for name in names:
+        node.run_pod(name, 1, SLICE)
+    seen = [uuid for name in names for uuid in node.container(name).visible()]
+    equal((len(set(seen)), {uuid[:4] for uuid in seen}), (7, {"MIG-"}), f"slices in {seen}")
+    # A slice in use stands in the way, and stays.
+    label("all-disabled", "failed")
+    node.wait_allocatable(56, SLICE)
+    assert all(node.phase(name) == "Running" for name in names)
+    node.delete(*names)
+    label("all-enabled", "success")
+    label("all-disabled", "success")
+    node.wait_allocatable(8)
+
+
 def case_daemonset_goes(node):
     node.kubectl("delete", "-f", MANIFEST, "--wait=true")
     wait_for("no GPU without the agent", lambda: node.allocatable(GPU) == "0")
@@ -128,4 +138,5 @@ def case_daemonset_goes(node):
 
 
 CASES = (case_daemonset_becomes_ready, case_daemonset_tells_the_node, case_daemonset_serves_pods,
-         case_daemonset_is_rolled, case_daemonset_outlives_a_kubelet, case_daemonset_goes)
+         case_daemonset_is_rolled, case_daemonset_outlives_a_kubelet,
+         case_daemonset_cuts_gpus_by_label, case_daemonset_goes)

@@ -38,9 +38,10 @@ EXPORTER = "127.0.0.1:9400"
 MAJOR, CAPS_MAJOR = 195, 234
 DRIVER_VERSION = "550.90.07"
 GPUS_MAX = 8
-LOG_LINE_MAX = 800
+LOG_LINE_MAX, POD_LOG_LINES = 800, 25
+POD_LOGS = "/var/log/pods"
 REGISTERED = "registered with the kubelet"  # in the agent's log
-PROGRAMS = ("sh", "sleep", "env", "cat", "ls", "mknod", "true")
+PROGRAMS = ("sh", "sleep", "env", "cat", "ls", "mknod", "true", "stat")
 
 
 def containerd_version():
@@ -223,6 +224,10 @@ class Node:
         """The ends of the logs that tell of pods and devices."""
         lines = [line for name in ("containerd", "kubelet", "agent")
                  for line in self.plane.tail(name).splitlines()]
+        for path in sorted(pathlib.Path(POD_LOGS).rglob("*.log")):
+            pod = path.relative_to(POD_LOGS).parts[0]
+            lines += [f"  {pod}: {line}" for line in
+                      path.read_text(errors="replace").splitlines()[-POD_LOG_LINES:]]
         return "\n".join(line[:LOG_LINE_MAX] for line in lines)
 
     # ---- containerd ---------------------------------------------------------------------------

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+#
+# The CDI files that the agent writes, before what reads them: the rules of the specification, a
+# container that runc starts with the edits, and containerd's own reading of the file. Code 77: the
+# reader is not on this machine; the last line says which and why.
+# usage: cdi_test.py rules|runc|containerd     with JOGAK_BINARY set
+
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "real-node")]
+import cdi_rules  # noqa: E402
+import isolation  # noqa: E402
+import node as real_node  # noqa: E402
+from isolation import control_plane  # noqa: E402
+
+SKIPPED = 77
+SECONDS_MAX = 20
+FILE = "k8s.device-plugin.nvidia.com-gpu.json"
+MACHINES = ("a100-40gb-x8", "b200-x8", "mixed", "t4-x4")
+SLICED = """apiVersion: jogak.io/v1
+kind: NvmlSimulation
+identity: cdi
+gpus:
+- {model: A100-SXM4-40GB, count: 2}
+- model: A100-SXM4-40GB
+  migEnabled: true
+  migInstances: [{profile: 3g.20gb, start: 4}, {profile: 1g.5gb, start: 0}]
+"""
+# What the container says of itself: its environment, its nodes, a mounted file.
+LOOK = ("env; for d in /dev/nvidia*; do [ -c $d ] && stat -c 'node %n %t:%T' $d; done; "
+        "[ -e /usr/lib64/libcuda.so.1 ] && echo has libcuda; "
+        "cat /dev/nvidia1 2>&1; mknod /tmp/n0 c 195 0; cat /tmp/n0 2>&1; true")
+
+
+class Left(Exception):
+    """The test cannot run here, and why."""
+
+
+def make_file(folder, machine, driver_root="/"):
+    """The agent's file for a machine, read back."""
+    cdi = os.path.join(folder, "cdi")
+    shutil.rmtree(cdi, ignore_errors=True)
+    path = pathlib.Path(cdi, FILE)
+    with open(os.path.join(folder, "agent.log"), "w+", encoding="utf-8") as log:
+        with subprocess.Popen([
+                os.environ["JOGAK_BINARY"], "agent", "run", "--nvml", "sim:" + machine,
+                "--kubeconfig", "off", "--labels", "off", "--exporter-address", "off",
+                "--kubelet-dir", folder, "--cdi-dir", cdi, "--mig-strategy", "mixed",
+                "--mig-journal", os.path.join(folder, "journal.json"),
+                "--nvidia-driver-root", driver_root, "--device-list-strategy", "cdi-cri"],
+                stdout=log, stderr=log) as agent:
+            try:
+                deadline = time.monotonic() + SECONDS_MAX
+                while not path.exists():
+                    if time.monotonic() > deadline or agent.poll() is not None:
+                        log.seek(0)
+                        raise AssertionError(f"no {FILE} for {machine}:\n{log.read()}")
+                    time.sleep(0.01)
+            finally:
+                agent.terminate()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644, "a runtime may not read the file"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def sliced_machine(folder):
+    path = os.path.join(folder, "sliced.yaml")
+    pathlib.Path(path).write_text(SLICED, encoding="utf-8")
+    return path
+
+
+def names_of(spec):
+    return [device["name"] for device in spec["devices"]]
+
+
+# ---- the rules ------------------------------------------------------------------------------------
+
+
+def test_rules(folder):
+    root = pathlib.Path(folder, "driver")  # plain files stand for nodes: nobody opens them
+    for name in ("dev/nvidia0", "dev/nvidia1", "dev/nvidiactl", "dev/nvidia-uvm",
+                 "dev/nvidia-caps/nvidia-cap3",
+                 f"usr/lib64/libcuda.so.{real_node.DRIVER_VERSION}", "usr/bin/nvidia-smi"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    for machine in (*MACHINES, sliced_machine(folder)):
+        for driver_root in ("/", str(root)):
+            spec = make_file(folder, machine, driver_root)
+            found = cdi_rules.problems(spec)
+            assert not found, f"{machine}: " + "; ".join(found)
+    names = names_of(spec)
+    assert {"0", "1", "2:0", "2:1"} <= set(names), names
+    assert len([name for name in names if name.startswith("MIG-")]) == 2, names
+    # and the judge is one: what is wrong is found
+    for change, what in (({"cdiVersion": "0.9.0"}, "cdiVersion"), ({"kind": "gpu"}, "kind"),
+                         ({"devices": []}, "devices"), ({"cdiVersion": "0.3.0"}, "0.5.0")):
+        assert any(what in line for line in cdi_rules.problems({**spec, **change})), what
+
+
+# ---- runc -----------------------------------------------------------------------------------------
+
+
+def bundle(folder):
+    """An OCI bundle of busybox, with the configuration that runc itself proposes."""
+    root = pathlib.Path(folder, "bundle")
+    for name in ("bin", "dev", "proc", "sys", "tmp", "usr/lib64"):
+        (root / "rootfs" / name).mkdir(parents=True)
+    shutil.copy2(real_node.busybox(), root / "rootfs/bin/busybox")
+    for name in ("sh", "env", "stat", "cat", "mknod"):
+        os.symlink("busybox", root / "rootfs/bin" / name)
+    subprocess.run(["runc", "spec", "--bundle", root], check=True)
+    config = json.loads((root / "config.json").read_text(encoding="utf-8"))
+    config["process"].update(terminal=False, args=["/bin/sh", "-c", LOOK], env=["PATH=/bin"])
+    config["process"]["capabilities"] = {
+        kind: ["CAP_MKNOD"] for kind in ("bounding", "effective", "permitted")}
+    config["root"]["readonly"] = False
+    config["linux"]["cgroupsPath"] = f"/{isolation.cgroup_name()}/runc"
+    # the network of a container is nothing to us
+    config["linux"]["namespaces"] = [one for one in config["linux"]["namespaces"]
+                                     if one["type"] != "cgroup"]
+    return root, config
+
+
+def runc(root, config):
+    (root / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return subprocess.run(
+        ["runc", "--root", root / "state", "run", "--bundle", root, f"c{time.monotonic_ns()}"],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def check_said(said, uuid):
+    """What a container with the second GPU has to say."""
+    lines = said.splitlines()
+    assert f"JOGAK_GPU_1={uuid}" in lines, said
+    assert not [line for line in lines if line.startswith("JOGAK_GPU_0")], said
+    assert "NVIDIA_VISIBLE_DEVICES=void" in lines, said
+    nodes = sorted(line.removeprefix("node ") for line in lines if line.startswith("node "))
+    assert nodes == ["/dev/nvidia-uvm c3:fe", "/dev/nvidia1 c3:1", "/dev/nvidiactl c3:ff"], said
+    assert "has libcuda" in lines, said
+    # the one that it was given may be opened (no driver answers), another one may not
+    assert [line for line in lines if "/dev/nvidia1" in line and "No such device" in line], said
+    assert [line for line in lines if "/tmp/n0" in line and "not permitted" in line], said
+
+
+def test_runc(folder):
+    driver = os.path.join(folder, "driver")
+    real_node.make_driver(driver)
+    spec = make_file(folder, sliced_machine(folder), driver)
+    root, config = bundle(folder)
+    plain = runc(root, config)
+    if plain.returncode != 0:
+        raise Left(f"runc starts no container here: {plain.stderr.strip()}")
+    uuid = names_of(spec)[2]
+    cdi_rules.apply(config, spec, [uuid])
+    done = runc(root, config)
+    assert done.returncode == 0, done.stderr
+    check_said(done.stdout, uuid)
+
+
+# ---- containerd -----------------------------------------------------------------------------------
+
+
+def test_containerd(folder):
+    driver = os.path.join(folder, "driver")
+    real_node.make_driver(driver)
+    spec = make_file(folder, sliced_machine(folder), driver)
+    shutil.copy(os.path.join(folder, "cdi", FILE), "/run/cdi")
+    config = pathlib.Path(folder, "containerd.toml")
+    address = os.path.join(folder, "containerd.sock")
+    config.write_text(f'version = 2\nroot = "{folder}/containerd"\nstate = "{folder}/run"\n'
+                      f'disabled_plugins = ["io.containerd.grpc.v1.cri"]\n'
+                      f'[grpc]\naddress = "{address}"\n', encoding="utf-8")
+
+    def ctr(*words):
+        return subprocess.run(["ctr", "--address", address, *words], capture_output=True,
+                              text=True)
+    with open(os.path.join(folder, "containerd.log"), "wb") as log:
+        daemon = subprocess.Popen(["containerd", "--config", config], stdout=log, stderr=log,
+                                  preexec_fn=control_plane.die_with_parent)
+    try:
+        real_node.wait_for("containerd answers", lambda: ctr("version").returncode == 0)
+        archive = os.path.join(folder, "image.tar")
+        real_node.test_image(archive)
+        real_node.equal(ctr("images", "import", archive).returncode, 0, "import")
+
+        def run(*flags):
+            return ctr("run", "--rm", "--cgroup", f"/{isolation.cgroup_name()}/ctr", *flags,
+                       real_node.IMAGE, f"c{time.monotonic_ns()}", "/bin/sh", "-c", LOOK)
+        plain = run()
+        if plain.returncode != 0:
+            raise Left(f"containerd starts no container here: {plain.stderr.strip()}")
+        kind = spec["kind"]
+        done = run("--device", f"{kind}=1")
+        assert done.returncode == 0, done.stderr
+        check_said(done.stdout, next(
+            name for name, other in zip(names_of(spec), names_of(spec)[1:]) if other == "1"))
+        assert run("--device", f"{kind}=no-such").returncode != 0, "an unknown device was taken"
+    finally:
+        daemon.terminate()
+        daemon.wait()
+
+
+def missing(what):
+    """Why the reader cannot be tried here."""
+    if what == "rules":
+        return ""
+    if os.geteuid() != 0:
+        return "starting containers needs root"
+    needed = ("runc",) if what == "runc" else ("runc", "containerd", "ctr")
+    for name in needed:
+        if shutil.which(name) is None:
+            return f"there is no {name}"
+    if what == "containerd" and real_node.containerd_version() < real_node.CONTAINERD_MIN:
+        return "containerd is older than 1.7 and knows no CDI"
+    if real_node.busybox() is None:
+        return "there is no static busybox (package busybox-static)"
+    return isolation.missing()
+
+
+TESTS = {"rules": test_rules, "runc": test_runc, "containerd": test_containerd}
+
+
+def main():
+    what = sys.argv[1] if len(sys.argv) == 2 else ""
+    if what not in TESTS or not os.environ.get("JOGAK_BINARY"):
+        print("usage: cdi_test.py rules|runc|containerd, with JOGAK_BINARY set", file=sys.stderr)
+        return 2
+    if what == "rules":
+        with tempfile.TemporaryDirectory() as folder:
+            test_rules(folder)
+        return 0
+    if not isolation.is_inside():
+        why = missing(what)
+        if why:
+            print(f"skipped: {why}")
+            return SKIPPED
+        return isolation.run_inside(os.path.abspath(__file__))
+    isolation.set_up()
+    try:
+        TESTS[what](isolation.folder())
+    except Left as why:
+        print(f"skipped: {why}")
+        return SKIPPED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
