@@ -24,3 +24,5 @@ foreach(source IN LISTS benches)
                         benchmark::benchmark Threads::Threads)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")
 endforeach()
+# It starts an agent between a scraper and the tests' stand-in for the kubelet.
+target_sources(agent_bench PRIVATE "${PROJECT_SOURCE_DIR}/test/kubelet/kubelet.cc")
