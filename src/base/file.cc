@@ -17,6 +17,7 @@ namespace jogak {
 
 namespace {
 
+constexpr std::size_t kSmallBytes = 4096;
 constexpr std::size_t kChunkBytes = std::size_t{256} << 10;
 
 std::unexpected<Error> from_errno(std::string_view doing, const std::string& path, int code) {
@@ -115,6 +116,8 @@ Result<std::string> read_file(const std::string& path, std::int64_t bytes_max) {
     if (status.st_size > bytes_max) return invalid("read {}: over {} bytes", path, bytes_max);
     content.reserve(static_cast<std::size_t>(status.st_size) + 1);
   }
+  // Files of /proc say that they are empty and are small: they take one read, and one for the end.
+  if (status.st_size == 0) content.reserve(kSmallBytes);
   std::size_t size = 0;
   for (;;) {
     const std::size_t room = content.capacity() - size;

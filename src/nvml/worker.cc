@@ -18,6 +18,7 @@ Worker::Worker(Loop& loop, std::unique_ptr<GpuSource> source, Options options)
 Worker::~Worker() {
   *is_alive_ = false;
   loop_.cancel(timer_);
+  loop_.cancel(beat_timer_);
   {
     const std::scoped_lock lock(state_->mutex);
     state_->is_stopping = true;
@@ -57,15 +58,41 @@ void Worker::add(Job job) {
   state_->changed.notify_all();
 }
 
-// The oldest job is the one that runs.
+void Worker::each(TimeUs every, Beat beat) {
+  {
+    const std::scoped_lock lock(state_->mutex);
+    state_->beat = std::move(beat);
+    state_->every = every;
+    state_->next_beat = std::chrono::steady_clock::now();
+    state_->changed.notify_all();
+  }
+  if (!options_.has_thread) beat_here();
+}
+
+void Worker::beat_here() {
+  if (auto deliver = state_->beat(*state_->source)) {
+    loop_.post([alive = is_alive_, deliver = std::move(deliver)] {
+      if (*alive) deliver();
+    });
+  }
+  beat_timer_ = loop_.after(state_->every, [this] { beat_here(); });
+}
+
+// The oldest job is the one that runs, or waits for a beat that began before it came.
 void Worker::watch() {
   loop_.cancel(timer_);
-  timer_ = loop_.after(waiting_.front().limit, [this, number = waiting_.front().number] {
+  std::uint64_t beat = 0;
+  {
+    const std::scoped_lock lock(state_->mutex);
+    if (state_->is_beating) beat = state_->beats;
+  }
+  timer_ = loop_.after(waiting_.front().limit, [this, beat, number = waiting_.front().number] {
     if (waiting_.empty() || waiting_.front().number != number) return;
     {
       const std::scoped_lock lock(state_->mutex);
+      state_->has_beat_hung = state_->is_beating && state_->beats == beat;
       // Not begun, or done and its answer on the way: the machine is slow, the call does not hang.
-      const bool is_running = state_->running == number;
+      const bool is_running = state_->running == number || state_->has_beat_hung;
       // What waits behind a hanging call will not be run: its callers get to know now.
       if (is_running) state_->jobs.clear();
       is_hung_ = is_running;
@@ -91,24 +118,59 @@ void Worker::finished(std::uint64_t number, const std::function<void()>& deliver
 
 void Worker::thread_main(const std::shared_ptr<State>& state) {
   std::unique_lock lock(state->mutex);
-  while (true) {
-    state->changed.wait(lock, [&] { return state->is_stopping || !state->jobs.empty(); });
+  const auto has_job = [&] { return state->is_stopping || !state->jobs.empty(); };
+  // A thread that was left behind finds no worker when its call comes back.
+  while (state->worker != nullptr) {
+    bool is_job = true;
+    if (state->beat) {
+      is_job = state->changed.wait_until(lock, state->next_beat, has_job);
+    } else {
+      state->changed.wait(lock, [&] { return has_job() || state->beat; });
+      is_job = has_job();
+    }
     if (state->is_stopping) return;
-    Job job = std::move(state->jobs.front());
-    state->jobs.pop_front();
-    state->running = job.number;
-    lock.unlock();
-    std::function<void()> deliver = job.work(*state->source);
-    lock.lock();
-    state->running = 0;
-    // The loop outlives the worker, but not a thread that was left behind.
-    if (state->worker == nullptr) return;
-    Worker* const worker = state->worker;
-    state->loop->post(
-        [worker, alive = worker->is_alive_, number = job.number, deliver = std::move(deliver)] {
-          if (*alive) worker->finished(number, deliver);
-        });
+    if (is_job) {
+      run_job(*state, lock);
+    } else {
+      run_beat(*state, lock);
+    }
   }
+}
+
+void Worker::run_job(State& state, std::unique_lock<std::mutex>& lock) {
+  Job job = std::move(state.jobs.front());
+  state.jobs.pop_front();
+  state.running = job.number;
+  lock.unlock();
+  std::function<void()> deliver = job.work(*state.source);
+  lock.lock();
+  state.running = 0;
+  // The loop outlives the worker, but not a thread that was left behind.
+  Worker* const worker = state.worker;
+  if (worker == nullptr) return;
+  state.loop->post(
+      [worker, alive = worker->is_alive_, number = job.number, deliver = std::move(deliver)] {
+        if (*alive) worker->finished(number, deliver);
+      });
+}
+
+void Worker::run_beat(State& state, std::unique_lock<std::mutex>& lock) {
+  ++state.beats;
+  state.is_beating = true;
+  lock.unlock();
+  std::function<void()> deliver = state.beat(*state.source);
+  lock.lock();
+  state.is_beating = false;
+  state.next_beat = std::chrono::steady_clock::now() + std::chrono::microseconds(state.every);
+  Worker* const worker = state.worker;
+  if (worker == nullptr) return;
+  const bool is_back = std::exchange(state.has_beat_hung, false);
+  if (!deliver && !is_back) return;
+  state.loop->post([worker, alive = worker->is_alive_, is_back, deliver = std::move(deliver)] {
+    if (!*alive) return;
+    if (is_back) worker->is_hung_ = false;
+    if (deliver) deliver();
+  });
 }
 
 }  // namespace jogak::nvml

@@ -5,10 +5,14 @@
 // given up: its answer becomes Errc::Timeout at once, the thread counts as hung until it comes
 // back, and jobs meanwhile are answered with Timeout, too.
 //
+// What is asked again and again and has mostly no answer (events) is a beat: the thread asks by
+// itself between jobs, and the loop is woken only when there is something to tell.
+//
 // Simulated machines need no thread: without one a job runs where it is asked for, and its answer
 // is posted all the same, so that callers see one order of things.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -43,6 +47,11 @@ class Worker {
   void run(std::function<Result<T>(GpuSource&)> job, std::function<void(Result<T>)> done,
            TimeUs limit = 0);
 
+  // `beat` runs on the NVML thread now and `every` after it was done, while no job waits. What it
+  // gives is run on the loop, if it gives anything. Once in a worker's life, on the loop's thread.
+  using Beat = std::function<std::function<void()>(GpuSource&)>;
+  void each(TimeUs every, Beat beat);
+
   bool is_hung() const { return is_hung_; }  // on the loop's thread
 
  private:
@@ -63,12 +72,21 @@ class Worker {
     std::condition_variable changed;
     std::deque<Job> jobs;
     std::uint64_t running = 0;  // number of the job that runs, 0: none
+    Beat beat;                  // null: none
+    TimeUs every = 0;
+    std::chrono::steady_clock::time_point next_beat;
+    std::uint64_t beats = 0;  // begun
+    bool is_beating = false;
+    bool has_beat_hung = false;  // it was given up and has not come back
     bool is_stopping = false;
     std::unique_ptr<GpuSource> source;
     Worker* worker = nullptr;  // null once it is gone
     Loop* loop = nullptr;
   };
   static void thread_main(const std::shared_ptr<State>& state);
+  static void run_beat(State& state, std::unique_lock<std::mutex>& lock);
+  static void run_job(State& state, std::unique_lock<std::mutex>& lock);
+  void beat_here();
   void add(Job job);
   void run_here(const Job& job);
   void watch();
@@ -82,7 +100,7 @@ class Worker {
   std::thread thread_;
   std::uint64_t next_number_ = 1;
   std::deque<Waiting> waiting_;
-  TimerId timer_ = 0;
+  TimerId timer_ = 0, beat_timer_ = 0;
   bool is_hung_ = false;
 };
 

@@ -143,6 +143,74 @@ TEST(Worker, AHangingCallIsGivenUpAndComesBack) {
   loop.run_until([&] { return answered == 4; });
 }
 
+TEST(Worker, ABeatWakesTheLoopOnlyWithNews) {
+  HandLoop loop;
+  testing::MadeMachine made("gpus:\n- {model: T4}\n");
+  Worker worker(loop, std::move(made.source), {});
+  int beats = 0;  // on the thread
+  std::vector<int> told;
+  worker.each(kMsInUs, [&](GpuSource&) -> std::function<void()> {
+    const int beat = ++beats;
+    if (beat % 3 != 0) return nullptr;
+    return [&told, beat] { told.push_back(beat); };
+  });
+  int answered = 0;
+  worker.run<int>([](GpuSource&) { return Result<int>(4); },
+                  [&](Result<int> answer) { answered = *answer; });
+  loop.run_until([&] { return told.size() == 2; });
+  EXPECT_EQ(told, (std::vector{3, 6}));
+  loop.run_until([&] { return answered == 4; });
+}
+
+TEST(Worker, WithoutAThreadABeatIsATimer) {
+  testing::MadeMachine machine("identity: t\ngpus: [{model: T4}]\n");
+  HandLoop loop;
+  int beats = 0;
+  int told = 0;
+  {
+    Worker worker(loop, std::move(machine.source), {.has_thread = false});
+    worker.each(10, [&](GpuSource&) -> std::function<void()> {
+      if (++beats != 2) return nullptr;
+      return [&told] { ++told; };
+    });
+    EXPECT_EQ(beats, 1);
+    loop.advance(10);
+    EXPECT_EQ(beats, 2);
+    EXPECT_EQ(told, 0);
+    loop.run_until([&] { return told == 1; });
+  }
+  loop.advance(10);
+  EXPECT_EQ(beats, 2);
+}
+
+TEST(Worker, ABeatThatHangsIsSeenByTheJobBehindIt) {
+  HandLoop loop;
+  testing::MadeMachine made("gpus:\n- {model: T4}\n");
+  std::promise<void> begun;
+  std::promise<void> release;
+  std::shared_future<void> released = release.get_future().share();
+  Worker worker(loop, std::move(made.source), {.call_limit = kSecondInUs});
+  bool is_first = true;
+  worker.each(3600 * kSecondInUs, [&, released](GpuSource&) -> std::function<void()> {
+    if (std::exchange(is_first, false)) begun.set_value();
+    released.wait();
+    return nullptr;
+  });
+  begun.get_future().wait();
+  std::vector<Errc> errors;
+  worker.run<int>([](GpuSource&) { return Result<int>(1); },
+                  [&](Result<int> answer) { errors.push_back(answer.error().code); });
+  loop.advance(kSecondInUs);
+  EXPECT_TRUE(worker.is_hung());
+  EXPECT_EQ(errors, (std::vector{Errc::Timeout}));
+  release.set_value();
+  loop.run_until([&] { return !worker.is_hung(); });
+  int answered = 0;
+  worker.run<int>([](GpuSource&) { return Result<int>(4); },
+                  [&](Result<int> answer) { answered = *answer; });
+  loop.run_until([&] { return answered == 4; });
+}
+
 TEST(Worker, TooManyJobsAreRefused) {
   HandLoop loop;
   testing::MadeMachine made("gpus:\n- {model: T4}\n");

@@ -19,7 +19,7 @@ GpuWatch::GpuWatch(Loop& loop, Log& log, NodeModel& model, std::unique_ptr<nvml:
       worker_(loop, std::move(source), options.worker) {}
 
 GpuWatch::~GpuWatch() {
-  for (const TimerId timer : {facts_timer_, sample_timer_, event_timer_}) loop_.cancel(timer);
+  for (const TimerId timer : {facts_timer_, sample_timer_}) loop_.cancel(timer);
 }
 
 void GpuWatch::start() {
@@ -42,7 +42,7 @@ void GpuWatch::end_looks() {
     }
   };
   if (!facts_problem_.empty()) return tell();
-  ask_events(nullptr);
+  ask_events();
   ask_samples(tell);
 }
 
@@ -142,6 +142,7 @@ void GpuWatch::on_samples(const std::vector<std::string>& uuids,
       model_.on_sample_failure(sampled.uuid, error, now);
     }
   } else {
+    is_stale = true;
     for (const std::string& uuid : uuids) model_.on_sample_failure(uuid, samples.error(), now);
   }
   model_.on_tick(now);
@@ -151,18 +152,20 @@ void GpuWatch::on_samples(const std::vector<std::string>& uuids,
 
 // ---- events ----------------------------------------------------------------------------------
 
+// Mostly there is nothing: then nobody but the NVML thread wakes up.
 void GpuWatch::poll_each() {
   if (options_.event_every == 0) return;
-  ask_events([this] { event_timer_ = loop_.after(options_.event_every, [this] { poll_each(); }); });
+  worker_.each(options_.event_every, [this](nvml::GpuSource& source) -> std::function<void()> {
+    auto events = source.poll_events(0);
+    if (events && events->empty()) return nullptr;
+    return [this, events = std::move(events)] { on_events(events); };
+  });
 }
 
-void GpuWatch::ask_events(std::function<void()> then) {
+void GpuWatch::ask_events() {
   worker_.run<std::vector<nvml::GpuEvent>>(
       [](nvml::GpuSource& source) { return source.poll_events(0); },
-      [this, then = std::move(then)](const Result<std::vector<nvml::GpuEvent>>& events) {
-        on_events(events);
-        if (then) then();
-      });
+      [this](const Result<std::vector<nvml::GpuEvent>>& events) { on_events(events); });
 }
 
 void GpuWatch::on_events(const Result<std::vector<nvml::GpuEvent>>& events) {

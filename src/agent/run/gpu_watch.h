@@ -63,7 +63,7 @@ class GpuWatch {
   void ask_samples(std::function<void()> then);
   void on_samples(const std::vector<std::string>& uuids, Result<std::vector<Sampled>> samples);
   void sample_each();
-  void ask_events(std::function<void()> then);
+  void ask_events();
   void on_events(const Result<std::vector<nvml::GpuEvent>>& events);
   void poll_each();
   void end_looks();
@@ -78,7 +78,7 @@ class GpuWatch {
   std::string facts_problem_;
   bool is_asking_facts_ = false, asks_facts_again_ = false;
   bool has_facts_ = false;
-  TimerId facts_timer_ = 0, sample_timer_ = 0, event_timer_ = 0;
+  TimerId facts_timer_ = 0, sample_timer_ = 0;
   TimeUs next_sample_ = 0;
   std::vector<std::function<void()>> looks_;  // wait for the facts
   nvml::Worker worker_;                       // last: its answers come to the members above
