@@ -16,6 +16,7 @@
 #include "agent/mig/config_file.h"
 #include "agent/run/agent_app.h"
 #include "agent/run/config_choice.h"
+#include "agent/run/spare_memory.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/answer.h"
@@ -282,6 +283,7 @@ Result<int> run_on(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSour
                    kube::ApiClient* api, agent::AgentOptions options) {
   int exit_code = kExitDone;
   // Before any thread is there.
+  agent::keep_few_heaps();
   std::unique_ptr<agent::AgentApp> app;
   bool was_asked = false;
   const auto stop = [&] {

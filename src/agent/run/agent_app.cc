@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "agent/run/host_view.h"
+#include "agent/run/spare_memory.h"
 
 namespace jogak::agent {
 
@@ -140,6 +141,7 @@ void AgentApp::look_for_ready() {
     is_ready_ = true;
     ready_after_ = loop_.now() - began_;
     log_.info("ready", {{"after_ms", ready_after_ / kMsInUs}, {"gpus", node_->gpus()}});
+    give_back_memory();  // what only the start needed
     return;
   }
   const TimeUs pause = loop_.now() - began_ < kReadyLookMax ? kReadyLook : kSecondInUs;
