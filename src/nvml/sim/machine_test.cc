@@ -3,6 +3,7 @@
 // The C interface of the simulation, held to what a driver does: codes, sizes, stale handles, MIG.
 #include "nvml/sim/machine.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <vector>
@@ -218,6 +219,41 @@ TEST(Symbols, OldLibrariesMissSome) {
   EXPECT_EQ(sim::symbol("nvmlDeviceGetMemoryInfo_v2"), nullptr);
   EXPECT_NE(sim::symbol("nvmlDeviceGetMemoryInfo"), nullptr);
   EXPECT_EQ(sim::symbol("nvmlNoSuchThing"), nullptr);
+}
+
+// What processes use costs energy, and goes on counting when they ended: a counter that falls would
+// look like a reset.
+TEST(Processes, CostEnergyAlsoWhenTheyEnded) {
+  MadeMachine made("gpus: [{model: A100-SXM4-80GB}]\n");
+  made.to(10 * kSecondInUs);
+  const auto idle = made.sample().energy_mj.value_or(0);
+  sim::ProcessSpec process;
+  process.pid = 7;
+  process.sm_percent = 80;
+  process.sway_percent = 10;
+  process.memory_mib = 100;
+  process.from = made.machine->now();
+  made.machine->start_process(0, process, -1, -1);
+  std::int64_t before = idle;
+  int least = 100;
+  int most = 0;
+  for (int second = 11; second <= 110; ++second) {
+    made.to(second * kSecondInUs);
+    const GpuSample sample = made.sample();
+    EXPECT_GT(sample.energy_mj.value_or(0), before);
+    before = sample.energy_mj.value_or(0);
+    least = std::min(least, sample.gpu_percent.value_or(-1));
+    most = std::max(most, sample.gpu_percent.value_or(-1));
+  }
+  EXPECT_GE(least, 70);
+  EXPECT_LE(least, 72);
+  EXPECT_LE(most, 90);
+  EXPECT_GE(most, 88);
+  EXPECT_GT(before - idle, 5 * idle);
+  EXPECT_TRUE(made.machine->end_process(7));
+  made.to(111 * kSecondInUs);
+  EXPECT_GT(made.sample().energy_mj.value_or(0), before);
+  EXPECT_EQ(made.sample().gpu_percent.value_or(-1), 0);
 }
 
 }  // namespace
