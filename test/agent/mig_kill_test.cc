@@ -4,10 +4,6 @@
 // that changes a GPU and every write of the journal, on GPUs that outlive the process. Whoever
 // comes next finds a journal that can be read, never takes half a layout for a whole one, and
 // finishes the change.
-#include <poll.h>
-#include <sys/inotify.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <csignal>
 #include <cstdlib>
@@ -27,13 +23,15 @@
 #include "nvml/nvml_source.h"
 #include "nvml/sim/c_api.h"
 #include "nvml/sim/machine.h"
-#include "test/agent/child.h"
+#include "test/agent/folder_events.h"
+#include "test/kubelet/child.h"
 
 namespace jogak::agent {
 namespace {
 
 namespace fs = std::filesystem;
 using jogak::testing::Child;
+using jogak::testing::FolderEvents;
 using ::testing::AnyOf;
 using ::testing::Eq;
 
@@ -289,34 +287,6 @@ TEST(MigKillTest, at_every_step_of_a_change_and_again_while_it_is_finished) {
 }
 
 // ---- the command as users run it --------------------------------------------------------------
-
-// Files that appear, move or go in a folder, one at a time.
-class FolderEvents {
- public:
-  explicit FolderEvents(const std::string& folder) : fd_(::inotify_init1(IN_CLOEXEC)) {
-    EXPECT_GE(::inotify_add_watch(fd_, folder.c_str(), IN_CREATE | IN_MOVED_TO | IN_DELETE), 0);
-  }
-  ~FolderEvents() { ::close(fd_); }
-  FolderEvents(const FolderEvents&) = delete;
-  FolderEvents& operator=(const FolderEvents&) = delete;
-
-  // How many came in at most 20 ms.
-  int wait() {
-    pollfd ready = {.fd = fd_, .events = POLLIN, .revents = 0};
-    if (::poll(&ready, 1, 20) <= 0) return 0;
-    alignas(inotify_event) char buffer[4096];
-    const ssize_t got = ::read(fd_, buffer, sizeof buffer);
-    int count = 0;
-    for (ssize_t at = 0; at < got; ++count) {
-      at += static_cast<ssize_t>(sizeof(inotify_event) +
-                                 reinterpret_cast<inotify_event*>(buffer + at)->len);
-    }
-    return count;
-  }
-
- private:
-  int fd_;
-};
 
 TEST(MigKillTest, the_command_wherever_it_is_and_recover_finishes_it) {
   const char* const binary = std::getenv("JOGAK_BINARY");

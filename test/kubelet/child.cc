@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // posix_spawn, so that a test program with threads forks safely.
-#include "test/agent/child.h"
+#include "test/kubelet/child.h"
 
 #include <fcntl.h>
 #include <spawn.h>

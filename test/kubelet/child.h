@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ class Child {
 
  private:
   pid_t pid_ = -1;
-  int code_ = -1;  // -1: not ended yet
+  std::atomic<int> code_ = -1;  // -1: not ended yet
 };
 
 }  // namespace jogak::testing

@@ -2,13 +2,10 @@
 // The agent is killed (SIGKILL) at each of its steps and started again, while pods come and go: no
 // device is ever held by two, and the CDI files are whole. And clients that talk nonsense, or not
 // at all, on the plugin's socket.
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -23,6 +20,7 @@
 #include "base/rng.h"
 #include "base/testing/temp_folder.h"
 #include "test/kubelet/agent_thread.h"
+#include "test/kubelet/child.h"
 #include "test/kubelet/kubelet.h"
 
 namespace jogak::kubelet {
@@ -30,6 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using agent::testing::a100_node;
+using jogak::testing::Child;
 
 constexpr auto kGpu = "nvidia.com/gpu";
 constexpr auto kSocketVariable = "JOGAK_TEST_KUBELET_SOCKET";
@@ -57,39 +56,10 @@ TEST(AgentProcess, child_of_the_tests_below) {
   loop.run();
 }
 
-class Child {
- public:
-  Child(const std::string& socket, const std::string& cdi, int kill_at) {
-    const std::array<std::string, 3> variables = {
-        std::string(kSocketVariable) + "=" + socket, std::string(kCdiVariable) + "=" + cdi,
-        std::string(kStepVariable) + "=" + std::to_string(kill_at)};
-    std::array<char*, 4> environment = {};
-    std::array<std::string, 3> texts = variables;
-    for (std::size_t i = 0; i < texts.size(); ++i) environment[i] = texts[i].data();
-    std::string program = fs::read_symlink("/proc/self/exe").string();
-    std::string filter = "--gtest_filter=AgentProcess.child_of_the_tests_below";
-    std::array<char*, 3> words = {program.data(), filter.data(), nullptr};
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      const int null = ::open("/dev/null", O_WRONLY);
-      ::dup2(null, 1);
-      ::execve(program.c_str(), words.data(), environment.data());
-      ::_exit(127);
-    }
-  }
-  ~Child() {
-    if (is_running()) ::kill(pid_, SIGKILL);
-    if (!is_reaped_) ::waitpid(pid_, nullptr, 0);
-  }
-  bool is_running() {
-    if (!is_reaped_ && ::waitpid(pid_, nullptr, WNOHANG) == pid_) is_reaped_ = true;
-    return !is_reaped_;
-  }
-
- private:
-  pid_t pid_ = -1;
-  bool is_reaped_ = false;
-};
+std::vector<std::string> variables(const std::string& socket, const std::string& cdi, int kill_at) {
+  return {std::string(kSocketVariable) + "=" + socket, std::string(kCdiVariable) + "=" + cdi,
+          std::string(kStepVariable) + "=" + std::to_string(kill_at)};
+}
 
 // What the running pods were told, added up.
 class Held {
@@ -121,6 +91,7 @@ TEST(KillTest, no_device_twice_and_no_torn_file_whatever_the_step) {
   Held held;
   std::set<std::string> pods;
   const std::string cdi = folder.path("cdi");
+  const std::string log = folder.path("log");
   const auto whole = agent::make_cdi_files(a100_node(8), {}, {});
   for (int kill_at = 1; kill_at <= 12; ++kill_at) {
     // A stale file of ours and one of somebody else's, both from before.
@@ -129,7 +100,8 @@ TEST(KillTest, no_device_twice_and_no_torn_file_whatever_the_step) {
     ASSERT_TRUE(write_file(cdi + "/other.json", "{}"));
     if (kill_at % 2 == 0) fs::remove(cdi + "/" + whole[0].name);
     {
-      Child child(kubelet.socket(), cdi, kill_at);
+      Child child(Child::this_test("AgentProcess.child_of_the_tests_below"),
+                  variables(kubelet.socket(), cdi, kill_at), log);
       kubelet.wait([&] { return !child.is_running() || kubelet.counts(kGpu) == NodeCounts{8, 8}; });
       for (int i = 0; i < 8 && child.is_running(); ++i) {
         const std::string name = std::to_string(kill_at) + "-" + std::to_string(i);
@@ -154,7 +126,8 @@ TEST(KillTest, no_device_twice_and_no_torn_file_whatever_the_step) {
     ASSERT_TRUE(kubelet.wait([&] { return kubelet.counts(kGpu).allocatable == 0; }));
   }
   // One that is let live: all is as it should be, and what runs kept its devices.
-  Child child(kubelet.socket(), cdi, 0);
+  Child child(Child::this_test("AgentProcess.child_of_the_tests_below"),
+              variables(kubelet.socket(), cdi, 0), log);
   ASSERT_TRUE(kubelet.wait([&] { return kubelet.counts(kGpu) == NodeCounts{8, 8}; }));
   const auto last =
       kubelet.run({.name = "last", .containers = {{.name = "c", .devices = {{kGpu, 1}}}}});
