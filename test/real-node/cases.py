@@ -233,6 +233,22 @@ def case_init_container(node):
     node.delete("init", "five")
 
 
+def case_init_container_and_kubelet_restart(node):
+    """A kubelet admits such a pod anew after its start, and kills it where the plugin is not back
+    by then: the one thing that hangs on how soon the agent registers."""
+    node.run_pod("init", [1, 2], init=3)
+    containers = [node.container("init", name) for name in ("main", "more-1")]
+    before = node.holds("init")
+    for _ in range(3):
+        node.restart_kubelet()
+        wait_for("the kubelet knows its pods", lambda: node.holds("init"))
+        node.wait_allocatable(8)
+        equal(node.phase("init"), "Running", "the pod")
+        assert all(one.is_alive() for one in containers), "a container was killed"
+        equal(node.holds("init"), before, "PodResources")
+    node.delete("init")
+
+
 def case_force_deleted(node):
     """Its process may outlive the pod by a second; the next one gets the devices all the same."""
     node.run_pod("stubborn", 8, command=["/bin/sh", "-c", "trap '' TERM; sleep 1000000"])
@@ -345,5 +361,6 @@ CASES = (
     case_two_gpus_by_environment, case_two_gpus_by_cdi, case_two_gpus_by_cdi_annotations,
     case_everybody_agrees, case_kubelet_restart, case_agent_restart, case_agent_killed,
     case_agent_and_kubelet_restart, case_container_restarts_in_place, case_init_container,
+    case_init_container_and_kubelet_restart,
     case_force_deleted, case_too_many, case_gpu_falls_ill_and_recovers,
     case_seven_slices, case_time_slicing)
