@@ -3,6 +3,8 @@
 // they stand in the folder.
 #include "agent/plugin/host.h"
 
+#include <dirent.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -64,14 +66,21 @@ std::string below(const std::string& root, std::string_view path) {
   return result.append(path);
 }
 
-std::vector<std::string> names_in(const std::string& folder) {
+// Sorted. Of names that begin and end so; library folders have thousands of others, and this is
+// done each minute.
+std::vector<std::string> names_in(const std::string& folder, std::string_view prefix = "",
+                                  std::string_view suffix = "") {
   std::vector<std::string> result;
-  std::error_code error;
-  fs::directory_iterator it(folder, error);
-  while (!error && it != fs::directory_iterator()) {
-    result.push_back(it->path().filename().string());
-    it.increment(error);
+  DIR* const stream = ::opendir(folder.c_str());
+  if (stream == nullptr) return result;
+  while (const struct dirent* const entry = ::readdir(stream)) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == ".." || !name.starts_with(prefix) || !name.ends_with(suffix)) {
+      continue;
+    }
+    result.emplace_back(name);
   }
+  ::closedir(stream);
   std::ranges::sort(result);
   return result;
 }
@@ -146,10 +155,9 @@ void find_driver(const HostRoots& roots, std::string_view version, HostFiles& fi
     std::error_code error;
     const fs::path canonical = fs::canonical(real, error);
     if (error || !seen.insert(canonical.string()).second) continue;
-    for (const std::string& name : names_in(real)) {
-      if (!version.empty() && name.starts_with("lib") && name.ends_with(suffix)) {
-        files.libraries.push_back(fmt::format("{}/{}", folder, name));
-      }
+    if (version.empty()) continue;
+    for (const std::string& name : names_in(real, "lib", suffix)) {
+      files.libraries.push_back(fmt::format("{}/{}", folder, name));
     }
   }
   for (const std::string_view name : kPrograms) {

@@ -71,14 +71,17 @@ std::string device_root(const PluginConfig& config) {
 
 HostFiles find_files(const nvml::NodeFacts& facts, const PluginConfig& config) {
   const std::string& inside = config.driver_root_in_container;
-  const bool is_mounted =
-      !find_host_files({.driver = inside}, facts.driver_version).libraries.empty();
   HostRoots roots;
-  roots.driver = is_mounted ? inside : config.driver_root;
   roots.devices = device_root(config);
   // The host's programs are below its root, if that is what is mounted.
   if (config.driver_root == "/" && is_folder(inside)) roots.host = inside;
   roots.hook_path = config.cdi_hook_path;
+  if (is_folder(inside)) {
+    roots.driver = inside;
+    HostFiles files = find_host_files(roots, facts.driver_version);
+    if (!files.libraries.empty() || inside == config.driver_root) return files;
+  }
+  roots.driver = config.driver_root;
   return find_host_files(roots, facts.driver_version);
 }
 
