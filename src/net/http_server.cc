@@ -33,7 +33,7 @@ constexpr int kAcceptsPerTurn = 64;
 // How long a closed connection may still send what nobody reads, so that it gets its answer and not
 // a reset.
 constexpr TimeUs kLingerTime = kSecondInUs;
-constexpr TimeUs kSweepTime = 250 * kMsInUs;    // between looks at the deadlines
+constexpr TimeUs kSweepTime = 250 * kMsInUs;    // between looks at the deadlines, at least
 constexpr TimeUs kAcceptPause = 100 * kMsInUs;  // when there are no descriptors left
 
 struct Peer {
@@ -69,6 +69,8 @@ struct HttpServer::Impl {
   void update_events(Peer& peer);
   void drop(Peer& peer);
   void sweep();
+  void sweep_by(TimeUs when);
+  TimeUs shortest_limit() const;
   void stop_accepting();
   void check_done();
 
@@ -81,6 +83,7 @@ struct HttpServer::Impl {
   std::vector<int> listed;
   bool is_serve_posted = false;
   std::array<char, kReadBytes> buffer{};
+  TimeUs sweep_at = 0;
   TimerId sweep_timer = 0, accept_timer = 0, close_timer = 0;
   std::function<void()> on_closed;
   Counts counts;
@@ -102,7 +105,6 @@ void HttpServer::Impl::start(int fd) {
   listen_fd = fd;
   port = port_of(fd);
   loop.add_fd(fd, EPOLLIN, [this](std::uint32_t) { accept_some(); });
-  sweep_timer = loop.after(kSweepTime, [this] { sweep(); });
 }
 
 void HttpServer::Impl::stop_accepting() {
@@ -144,6 +146,7 @@ void HttpServer::Impl::add(int fd) {
   peer.stream = options.tls == nullptr ? plain_stream(fd) : options.tls->accept(fd);
   peer.connection = std::make_unique<HttpConnection>(context, [this, &peer] { list(peer); });
   peers.emplace(fd, std::move(made));
+  sweep_by(loop.now() + shortest_limit());
   peer.events = EPOLLIN | EPOLLRDHUP;
   loop.add_fd(fd, peer.events, [this, &peer](std::uint32_t events) { on_events(peer, events); });
   if (is_too_many) peer.connection->refuse(503, "too many connections");
@@ -249,6 +252,7 @@ void HttpServer::Impl::go_on(Peer& peer) {
   if (is_over && !peer.is_lingering) {
     peer.is_lingering = true;
     peer.linger_end = loop.now() + kLingerTime;
+    sweep_by(peer.linger_end);
     peer.stream->end_writing();
   }
   update_events(peer);
@@ -279,19 +283,38 @@ void HttpServer::Impl::drop(Peer& peer) {
   ::close(fd);
 }
 
-// Deadlines are looked at a few times a second: exact timers for thousands of connections would
-// cost more than they are worth.
+// Deadlines are looked at a few times a second at most: exact timers for thousands of connections
+// would cost more than they are worth. A deadline that begins after a look is at least the shortest
+// limit away, so the next look need not be sooner than that; without connections there is none.
 void HttpServer::Impl::sweep() {
+  sweep_timer = 0;
   const TimeUs now = loop.now();
+  TimeUs next = now + shortest_limit();
   for (const auto& [fd, peer] : peers) {
-    if (peer->is_lingering) {
-      if (now >= peer->linger_end) peer->connection->lose();
-    } else if (now >= peer->connection->deadline()) {
+    const TimeUs deadline = peer->is_lingering ? peer->linger_end : peer->connection->deadline();
+    if (now < deadline) {
+      next = std::min(next, deadline);
+    } else if (peer->is_lingering) {
+      peer->connection->lose();
+    } else {
       ++counts.timed_out;
       peer->connection->expire();
     }
   }
-  sweep_timer = loop.after(kSweepTime, [this] { sweep(); });
+  if (!peers.empty()) sweep_by(next);
+}
+
+TimeUs HttpServer::Impl::shortest_limit() const {
+  const HttpLimits& limits = options.limits;
+  return std::min({limits.head_time, limits.body_time, limits.idle_time, limits.write_time});
+}
+
+void HttpServer::Impl::sweep_by(TimeUs when) {
+  when = std::max(when, loop.now() + kSweepTime);
+  if (sweep_timer != 0 && sweep_at <= when) return;
+  loop.cancel(sweep_timer);
+  sweep_at = when;
+  sweep_timer = loop.at(when, [this] { sweep(); });
 }
 
 void HttpServer::Impl::check_done() {

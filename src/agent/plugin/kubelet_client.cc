@@ -76,6 +76,23 @@ std::vector<Holding> to_holdings(const ::v1::ListPodResourcesResponse& response)
   return result;
 }
 
+template <class Request, class Response>
+struct Call {
+  std::shared_ptr<grpc::Channel> channel;
+  grpc::ClientContext context;
+  Request request;
+  Response response;
+};
+
+struct ListCall : Call<::v1::ListPodResourcesRequest, ::v1::ListPodResourcesResponse> {
+  std::unique_ptr<::v1::PodResourcesLister::Stub> stub;
+  std::string socket;
+  KubeletClient::HoldingsDone done;
+  bool is_on_kept = false;
+  grpc::Status status;
+  Result<std::vector<Holding>> result;
+};
+
 }  // namespace
 
 struct KubeletClient::Impl {
@@ -87,6 +104,9 @@ struct KubeletClient::Impl {
   std::set<grpc::ClientContext*> calls;  // guarded by mutex
   // Read and written on the loop alone: answers that are still posted find nobody.
   bool is_gone = false;
+  // Of the last list that was answered, for the next: a channel costs threads and a handshake.
+  std::string kept_socket;
+  std::shared_ptr<grpc::Channel> kept;
 
   void begin(grpc::ClientContext* context) {
     const std::scoped_lock lock(mutex);
@@ -99,19 +119,12 @@ struct KubeletClient::Impl {
     loop.post(std::move(answer));
     if (calls.empty()) idle.notify_all();
   }
+
+  using Self = std::shared_ptr<Impl>;
+  static void list(const Self& self, std::shared_ptr<grpc::Channel> on_kept,
+                   const std::string& socket, HoldingsDone done);
+  static void on_list(const Self& self, ListCall& list);
 };
-
-namespace {
-
-template <class Request, class Response>
-struct Call {
-  std::shared_ptr<grpc::Channel> channel;
-  grpc::ClientContext context;
-  Request request;
-  Response response;
-};
-
-}  // namespace
 
 KubeletClient::KubeletClient(Loop& loop) : impl_(std::make_shared<Impl>(loop)) {
   quieten_protobuf();
@@ -119,6 +132,7 @@ KubeletClient::KubeletClient(Loop& loop) : impl_(std::make_shared<Impl>(loop)) {
 
 KubeletClient::~KubeletClient() {
   impl_->is_gone = true;
+  impl_->kept = nullptr;
   std::unique_lock lock(impl_->mutex);
   for (grpc::ClientContext* const call : impl_->calls) call->TryCancel();
   impl_->idle.wait(lock, [this] { return impl_->calls.empty(); });
@@ -151,28 +165,48 @@ void KubeletClient::register_resource(const RegisterCall& asked, RegisterDone do
 }
 
 void KubeletClient::list_holdings(const std::string& socket, HoldingsDone done) {
-  auto call =
-      std::make_shared<Call<::v1::ListPodResourcesRequest, ::v1::ListPodResourcesResponse>>();
-  call->context.set_deadline(std::chrono::system_clock::now() + kTimeout);
-  call->channel = dial(socket);
-  impl_->begin(&call->context);
-  auto stub = std::make_shared<::v1::PodResourcesLister::Stub>(call->channel);
-  stub->async()->List(&call->context, &call->request, &call->response,
-                      [impl = impl_, call, stub, socket,
-                       done = std::move(done)](const grpc::Status& status) mutable {
-                        auto result = std::make_shared<Result<std::vector<Holding>>>();
-                        if (status.ok()) {
-                          *result = to_holdings(call->response);
-                        } else {
-                          *result = std::unexpected(to_error(socket, status));
-                        }
-                        grpc::ClientContext* const context = &call->context;
-                        // gRPC is still in the channel: it ends on the loop, with the call.
-                        impl->end(context, [impl, done, result,
-                                            keep = std::pair(std::move(stub), std::move(call))] {
-                          if (!impl->is_gone) done(std::move(*result));
-                        });
-                      });
+  const bool has_kept = impl_->kept != nullptr && impl_->kept_socket == socket;
+  Impl::list(impl_, has_kept ? impl_->kept : nullptr, socket, std::move(done));
+}
+
+void KubeletClient::Impl::list(const Self& self, std::shared_ptr<grpc::Channel> on_kept,
+                               const std::string& socket, HoldingsDone done) {
+  auto list = std::make_shared<ListCall>();
+  list->socket = socket;
+  list->done = std::move(done);
+  list->is_on_kept = on_kept != nullptr;
+  list->channel = list->is_on_kept ? std::move(on_kept) : dial(socket);
+  list->context.set_deadline(std::chrono::system_clock::now() + kTimeout);
+  list->stub = std::make_unique<::v1::PodResourcesLister::Stub>(list->channel);
+  self->begin(&list->context);
+  list->stub->async()->List(&list->context, &list->request, &list->response,
+                            [self, list](const grpc::Status& status) mutable {
+                              list->status = status;
+                              if (status.ok()) {
+                                list->result = to_holdings(list->response);
+                              } else {
+                                list->result = std::unexpected(to_error(list->socket, status));
+                              }
+                              grpc::ClientContext* const context = &list->context;
+                              // gRPC is still in the channel: it ends on the loop, with the call.
+                              self->end(context,
+                                        [self, list = std::move(list)] { on_list(self, *list); });
+                            });
+}
+
+void KubeletClient::Impl::on_list(const Self& self, ListCall& list) {
+  if (self->is_gone) return;
+  if (list.status.ok()) {
+    self->kept_socket = list.socket;
+    self->kept = list.channel;
+  } else if (self->kept == list.channel) {
+    self->kept = nullptr;
+  }
+  // Perhaps it led to a kubelet that has ended since.
+  if (list.is_on_kept && list.status.error_code() == grpc::StatusCode::UNAVAILABLE) {
+    return Impl::list(self, nullptr, list.socket, std::move(list.done));
+  }
+  list.done(std::move(list.result));
 }
 
 Result<std::vector<Holding>> read_holdings(std::string_view list_response) {

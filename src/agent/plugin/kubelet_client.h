@@ -34,7 +34,8 @@ class KubeletClient {
   void register_resource(const RegisterCall& call, RegisterDone done);
 
   // All devices of all containers, merged: each (container, resource, id) once, sorted. Errors:
-  // Unavailable, and NotFound where this kubelet does not serve the API.
+  // Unavailable, and NotFound where this kubelet does not serve the API. The connection is kept for
+  // the next time.
   using HoldingsDone = std::function<void(Result<std::vector<Holding>>)>;
   void list_holdings(const std::string& pod_resources_socket, HoldingsDone done);
 
