@@ -61,6 +61,10 @@ constexpr Flag kFlags[] = {
      .metavar = "FILE",
      .help = "counters to publish, in the format of dcgm-exporter (default "
              "$DCGM_EXPORTER_COLLECTORS, else its default set)"},
+    {.name = "web-config-file",
+     .metavar = "FILE",
+     .help = "TLS and passwords of that port, in the format of Prometheus' exporters (default "
+             "$DCGM_EXPORTER_WEB_CONFIG_FILE)"},
     {.name = "naming",
      .kind = FlagKind::Choice,
      .metavar = "classic|modern",
@@ -181,6 +185,9 @@ Result<void> read_exporter(const ParsedArgs& args, agent::AgentOptions& options)
   }
   const auto no_hostname = environment("DCGM_EXPORTER_NO_HOSTNAME");
   if (no_hostname != "true" && no_hostname != "1") options.render.hostname = options.node_name;
+  options.web_config =
+      args.is_given("web-config-file") ? args.text("web-config-file") : exporter.web_config;
+  options.job_folder = exporter.job_folder;
   if (!exporter.pod_resources_socket.empty()) {
     options.pod_resources_socket = exporter.pod_resources_socket;
   }

@@ -250,10 +250,11 @@ Result<void> require_clients_of(SSL_CTX* context, const std::string& pem) {
 }  // namespace
 
 Result<std::shared_ptr<TlsContext>> TlsContext::make(const TlsIdentity& identity,
-                                                     const std::string& client_ca_pem) {
+                                                     const std::string& client_ca_pem,
+                                                     bool only_tls13) {
   SslContext context(SSL_CTX_new(TLS_server_method()));
   if (context == nullptr) return fail(Errc::Unavailable, "TLS: {}", openssl_error());
-  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_min_proto_version(context.get(), only_tls13 ? TLS1_3_VERSION : TLS1_2_VERSION);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
                                       SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |

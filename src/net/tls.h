@@ -26,7 +26,8 @@ class TlsContext {
  public:
   // `client_ca_pem` not empty: clients must show a certificate that one of these has signed.
   static Result<std::shared_ptr<TlsContext>> make(const TlsIdentity& identity,
-                                                  const std::string& client_ca_pem = {});
+                                                  const std::string& client_ca_pem = {},
+                                                  bool only_tls13 = false);
   virtual ~TlsContext() = default;
 
   // The server's side of a connection on that socket, which it does not close.

@@ -4,12 +4,16 @@
 #include "agent/exporter/exporter.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <zlib.h>
 
 #include "base/check.h"
+#include "base/file.h"
+#include "base/json_writer.h"
 
 namespace jogak::agent {
 
@@ -35,7 +39,8 @@ std::string gzipped(std::string_view text) {
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  constexpr std::string_view kBlanks = " \t\r";
+  while (!text.empty() && kBlanks.contains(text.back())) text.remove_suffix(1);
   return text;
 }
 
@@ -69,7 +74,35 @@ Exporter::Exporter(ExporterOptions options, const Registry* more, std::function<
 
 Exporter::~Exporter() = default;
 
+JobTable read_jobs(const std::string& folder) {
+  constexpr std::size_t kFilesMax = 1024;
+  constexpr std::int64_t kFileBytesMax = 64 * 1024;
+  constexpr std::size_t kJobsMax = 64;
+  JobTable jobs;
+  std::error_code error;
+  std::size_t files = 0;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    const bool is_device = !name.empty() && name.find_first_not_of("0123456789.") == name.npos;
+    if (!is_device || ++files > kFilesMax) continue;
+    const auto text = read_file(at->path().string(), kFileBytesMax);
+    if (!text) continue;  // the job has just ended, or has no name yet
+    std::vector<std::string> ids;
+    std::string_view rest = *text;
+    while (!rest.empty() && ids.size() < kJobsMax) {
+      const std::size_t line = std::min(rest.find('\n'), rest.size());
+      const std::string_view id = trimmed(rest.substr(0, line));
+      if (!id.empty() && is_utf8(id)) ids.emplace_back(id);
+      rest.remove_prefix(std::min(line + 1, rest.size()));
+    }
+    if (!ids.empty()) jobs.emplace(name, std::move(ids));
+  }
+  return jobs;
+}
+
 void Exporter::publish(const NodeSnapshot& node) {
+  if (!options_.job_folder.empty()) renderer_.set_jobs(read_jobs(options_.job_folder));
   for (const ExpositionFormat format : {ExpositionFormat::Text, ExpositionFormat::OpenMetrics}) {
     std::string text = renderer_.render(node, format);
     if (more_ != nullptr) {

@@ -28,6 +28,9 @@ struct ExporterOptions {
   // jogak_gpu_sample_timestamp_seconds shows its age.
   TimeUs stale_after = 60 * kSecondInUs;
   std::string program = "jogak agent";
+  // Files named by GPU index ("0") or index and GPU instance ("0.7"), with the ids of the batch
+  // jobs that run there, one a line; read at each publish. "": none.
+  std::string job_folder = {};
 };
 
 class Exporter {
@@ -70,6 +73,9 @@ class Exporter {
   TimeUs published_at_ = 0;
   std::string node_problem_ = "nothing was measured yet";
 };
+
+// What the job files say; empty when the folder cannot be read.
+JobTable read_jobs(const std::string& folder);
 
 // Whether an Accept-Encoding header asks for gzip ("gzip;q=0" does not).
 bool accepts_gzip(std::string_view accept_encoding);

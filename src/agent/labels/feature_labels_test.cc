@@ -14,6 +14,7 @@
 
 #include "base/file.h"
 #include "base/testing/temp_folder.h"
+#include "nvml/nvml_source.h"
 
 namespace jogak::agent {
 namespace {
@@ -325,6 +326,51 @@ TEST(FeatureLabels, TheCliqueNeedsEveryGpuOfTheFabric) {
   fabric.state = nvml::FabricState::InProgress;
   facts.gpus[1].fabric = fabric;
   EXPECT_EQ(of(labels_of(facts), "gpu.clique"), "absent");
+}
+
+// What GPU feature discovery says of the well-known machines.
+TEST(FeatureLabels, OfEveryShippedMachine) {
+  struct Row {
+    std::string_view machine, product, memory, family, major, minor, count, mig;
+  };
+  constexpr Row kRows[] = {
+      {"a100-40gb-x8", "NVIDIA-A100-SXM4-40GB", "40960", "ampere", "8", "0", "8", "true"},
+      {"a100-80gb-x8", "NVIDIA-A100-SXM4-80GB", "81920", "ampere", "8", "0", "8", "true"},
+      {"a30-x4", "NVIDIA-A30", "24576", "ampere", "8", "0", "4", "true"},
+      {"h100-80gb-x8", "NVIDIA-H100-80GB-HBM3", "81559", "hopper", "9", "0", "8", "true"},
+      {"h200-x8", "NVIDIA-H200", "143771", "hopper", "9", "0", "8", "true"},
+      {"b200-x8", "NVIDIA-B200", "183359", "blackwell", "10", "0", "8", "true"},
+      {"t4-x4", "Tesla-T4", "15360", "turing", "7", "5", "4", "false"},
+  };
+  for (const Row& row : kRows) {
+    SCOPED_TRACE(row.machine);
+    const auto source = nvml::NvmlSource::open(fmt::format("sim:{}", row.machine));
+    ASSERT_TRUE(source) << source.error().what;
+    const auto facts = (*source)->facts();
+    ASSERT_TRUE(facts) << facts.error().what;
+    LabelOptions options;
+    options.sharing = SharingStrategy::TimeSlicing;
+    const Labels alone = labels_of(*facts, options);
+    EXPECT_EQ(of(alone, "gpu.product"), row.product);
+    EXPECT_EQ(of(alone, "gpu.memory"), row.memory);
+    EXPECT_EQ(of(alone, "gpu.family"), row.family);
+    EXPECT_EQ(of(alone, "gpu.compute.major"), row.major);
+    EXPECT_EQ(of(alone, "gpu.compute.minor"), row.minor);
+    EXPECT_EQ(of(alone, "gpu.count"), row.count);
+    EXPECT_EQ(of(alone, "gpu.replicas"), "1");
+    EXPECT_EQ(of(alone, "gpu.sharing-strategy"), "none");
+    EXPECT_EQ(of(alone, "mig.capable"), row.mig);
+    EXPECT_EQ(of(alone, "mig.strategy"), "absent");
+    EXPECT_EQ(of(alone, "mps.capable"), "false");
+    EXPECT_EQ(of(alone, "vgpu.present"), "false");
+    options.shared = {{.name = "nvidia.com/gpu", .replicas = 4}};
+    const Labels shared = labels_of(*facts, options);
+    EXPECT_EQ(of(shared, "gpu.product"), fmt::format("{}-SHARED", row.product));
+    EXPECT_EQ(of(shared, "gpu.replicas"), "4");
+    EXPECT_EQ(of(shared, "gpu.sharing-strategy"), "time-slicing");
+    options.shared[0].is_renamed = true;
+    EXPECT_EQ(of(labels_of(*facts, options), "gpu.product"), row.product);
+  }
 }
 
 TEST(LabelValue, IsAlwaysLegal) {

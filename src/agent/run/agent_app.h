@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/exporter/web_guard.h"
 #include "agent/labels/node_writer.h"
 #include "agent/plugin/device_plugin.h"
 #include "agent/plugin/kubelet_client.h"
@@ -82,6 +83,7 @@ class AgentApp {
   void ask_leftovers(std::vector<PluginDevice> devices, LeftoversDone done);
 
   net::HttpHandler handler();
+  void on_web_problem(const std::string& problem);
 
   net::EpollLoop& loop_;
   Log& log_;
@@ -93,6 +95,7 @@ class AgentApp {
   TimeUs ready_after_ = 0;
   std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
 
+  std::unique_ptr<WebGuard> web_guard_;  // null: plain HTTP for everybody
   std::unique_ptr<net::HttpServer> server_;
   std::unique_ptr<DevicePlugin> plugin_;
   std::unique_ptr<KubeletClient> kubelet_;

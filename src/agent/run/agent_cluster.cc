@@ -13,13 +13,17 @@ namespace jogak::agent {
 void AgentApp::watch_cluster() {
   const bool has_pods = options_.mig.cuts_on_demand && !options_.mig_journal.empty();
   cluster_ = std::make_unique<ClusterWatch>(
-      *api_, log_, ClusterWatch::Options{.node = options_.node_name, .has_pods = has_pods},
+      *api_, log_,
+      ClusterWatch::Options{.node = options_.node_name,
+                            .has_pods = has_pods,
+                            .has_pod_labels = options_.render.pod_k8s_labels},
       ClusterWatch::Events{
           .on_node =
               [this](const Labels& labels, const std::map<std::string, std::string>& annotations) {
                 on_node(labels, annotations);
               },
-          .on_asks = [this](std::vector<MigAsk> asks) { node_->on_asks(std::move(asks)); }});
+          .on_asks = [this](std::vector<MigAsk> asks) { node_->on_asks(std::move(asks)); },
+          .on_pods = [this](PodTable pods) { node_->on_pods(std::move(pods)); }});
 }
 
 void AgentApp::on_node(const Labels& labels,

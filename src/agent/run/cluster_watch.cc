@@ -22,13 +22,20 @@ struct ClusterWatch::Impl {
                      .on_change = [this](const kube::ObjectChange& change) { on_node(change); },
                      .on_synced = nullptr,
                      .on_error = [this](const Error& error) { on_error("its node", error); }});
-    if (!options.has_pods) return;
+    has_asks = options.has_pods;
+    has_labels = options.has_pod_labels;
+    if (!has_asks && !has_labels) return;
     pods.emplace(api,
                  kube::ReflectorOptions{.path = "/api/v1/pods",
                                         .field_selector = "spec.nodeName=" + options.node},
                  kube::Reflector::Events{
                      .on_change = [this](const kube::ObjectChange& change) { on_pod(change); },
-                     .on_synced = [this] { tell_asks(true); },
+                     .on_synced =
+                         [this] {
+                           is_synced = true;
+                           tell_asks();
+                           tell_pods();
+                         },
                      .on_error = [this](const Error& error) { on_error("its pods", error); }});
   }
 
@@ -54,27 +61,51 @@ struct ClusterWatch::Impl {
 
   void on_pod(const kube::ObjectChange& change) {
     const PodName name = {std::string(change.ns), std::string(change.name)};
-    std::optional<MigAsk> ask;
-    if (!change.is_deleted) ask = ask_of(name, change.json);
+    std::optional<kube::Object> object;
+    if (!change.is_deleted) {
+      if (auto decoded = decoder.decode({.kind = "Pod", .json = change.json})) {
+        object = *std::move(decoded);
+      }
+    }
+    const auto* const found = object ? std::get_if<kube::Pod>(&*object) : nullptr;
+    const auto* const pod = found == nullptr || found->finished ? nullptr : found;
+    if (has_labels) note_labels(name, pod);
+    if (has_asks) note_ask(name, pod);
+  }
+
+  void note_labels(const PodName& name, const kube::Pod* pod) {
+    const std::pair key(name.ns, name.name);
+    if (pod == nullptr) {
+      if (table.erase(key) > 0) tell_pods();
+      return;
+    }
+    PodFacts facts;
+    facts.uid = pod->meta.uid;
+    for (const auto& [label, value] : pod->meta.labels) facts.labels.emplace_back(label, value);
+    const auto at = table.find(key);
+    if (at != table.end() && at->second == facts) return;
+    table.insert_or_assign(key, std::move(facts));
+    tell_pods();
+  }
+
+  void note_ask(const PodName& name, const kube::Pod* pod) {
+    const std::optional<MigAsk> ask = pod == nullptr ? std::nullopt : ask_of(name, *pod);
     const auto at = asks.find(name);
     if (!ask) {
       if (at == asks.end()) return;
       asks.erase(at);
     } else {
       if (at != asks.end() && at->second == *ask) return;
-      asks.insert_or_assign(name, *std::move(ask));
+      asks.insert_or_assign(name, *ask);
     }
-    tell_asks(false);
+    tell_asks();
   }
 
-  std::optional<MigAsk> ask_of(const PodName& name, std::string_view json) {
-    auto object = decoder.decode({.kind = "Pod", .json = json});
-    const auto* const pod = object ? std::get_if<kube::Pod>(&*object) : nullptr;
-    if (pod == nullptr || pod->finished) return std::nullopt;
-    auto ask = read_mig_ask(name, [pod](std::string_view annotation) -> std::string_view {
-      const auto found = std::ranges::find(pod->meta.annotations, annotation,
+  std::optional<MigAsk> ask_of(const PodName& name, const kube::Pod& pod) {
+    auto ask = read_mig_ask(name, [&pod](std::string_view annotation) -> std::string_view {
+      const auto found = std::ranges::find(pod.meta.annotations, annotation,
                                            [](const auto& entry) { return entry.first; });
-      return found == pod->meta.annotations.end() ? std::string_view() : found->second;
+      return found == pod.meta.annotations.end() ? std::string_view() : found->second;
     });
     if (!ask) {
       log.warn("a pod's wish for a MIG instance cannot be read",
@@ -84,9 +115,12 @@ struct ClusterWatch::Impl {
     return *std::move(ask);
   }
 
-  void tell_asks(bool is_synced_now) {
-    is_synced = is_synced || is_synced_now;
-    if (!is_synced || !events.on_asks) return;
+  void tell_pods() const {
+    if (is_synced && has_labels && events.on_pods) events.on_pods(table);
+  }
+
+  void tell_asks() const {
+    if (!is_synced || !has_asks || !events.on_asks) return;
     std::vector<MigAsk> all;
     for (const auto& [name, ask] : asks) all.push_back(ask);
     events.on_asks(std::move(all));
@@ -103,7 +137,9 @@ struct ClusterWatch::Impl {
   Events events;
   kube::Decoder decoder;
   std::optional<std::pair<Labels, std::map<std::string, std::string>>> last;
+  bool has_asks = false, has_labels = false;
   std::map<PodName, MigAsk> asks;
+  PodTable table;
   bool is_synced = false;
   std::map<std::string, std::string> problems;
   std::optional<kube::Reflector> node, pods;  // last: they tell the members above

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the agent hears from the API server: the labels and annotations of its own Node, and, where
-// instances are cut on demand, what the pods of its node want of MIG devices. Each is watched under
-// a field selector, so a node hears nothing of the others.
+// What the agent hears from the API server: the labels and annotations of its own Node; where
+// instances are cut on demand, what the pods of its node want of MIG devices; and, where series
+// carry the labels of pods, those. Each is watched under a field selector, so a node hears nothing
+// of the others.
 #pragma once
 
 #include <functional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "agent/labels/feature_labels.h"
+#include "agent/model/node_model.h"
 #include "agent/run/mig_ask.h"
 #include "base/log.h"
 #include "kube/api_client.h"
@@ -23,7 +25,8 @@ class ClusterWatch {
  public:
   struct Options {
     std::string node;
-    bool has_pods = false;
+    bool has_pods = false;  // what pods want of MIG devices is listened to
+    bool has_pod_labels = false;
   };
   struct Events {
     // At first and whenever they changed. Annotations: only those named jogak.io/.
@@ -31,6 +34,8 @@ class ClusterWatch {
         on_node;
     // All that have not ended, by pod; once they are all known, and whenever they changed.
     std::function<void(std::vector<MigAsk> asks)> on_asks;
+    // The same of their labels.
+    std::function<void(PodTable pods)> on_pods = nullptr;
   };
   // Begins at once. `api` and `log` outlive it. No event before the call returns, none after its
   // end.

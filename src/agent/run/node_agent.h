@@ -75,6 +75,8 @@ class NodeAgent {
   void on_node(const Labels& labels, const std::map<std::string, std::string>& annotations);
   // The MIG instances that the pods of this node want, of all that have not ended.
   void on_asks(std::vector<MigAsk> asks) { mig_->on_asks(std::move(asks)); }
+  // All pods of this node; only for the labels of series (RenderOptions).
+  void on_pods(PodTable pods) { model_.on_pods(std::move(pods)); }
   // From now on instead of options().plugin.
   void set_config(PluginConfig config);
 

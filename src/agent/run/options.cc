@@ -109,7 +109,19 @@ Result<ExporterEnvironment> read_exporter_environment(const EnvLookup& env) {
   }
   result.collectors = variables.text("DCGM_EXPORTER_COLLECTORS").value_or("");
   result.pod_resources_socket = variables.text("DCGM_POD_RESOURCES_KUBELET_SOCKET").value_or("");
+  result.web_config = variables.text("DCGM_EXPORTER_WEB_CONFIG_FILE").value_or("");
+  result.job_folder = variables.text("DCGM_HPC_JOB_MAPPING_DIR").value_or("");
   RenderOptions& render = result.render;
+  JOGAK_TRY_VOID(
+      variables.flag("DCGM_EXPORTER_KUBERNETES_ENABLE_POD_LABELS", render.pod_k8s_labels));
+  constexpr std::string_view kAllowlist = "DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX";
+  const std::string allowlist = variables.text(kAllowlist).value_or("");
+  for (const std::string_view part : parts_of(allowlist)) {
+    render.pod_label_allowlist.emplace_back(part);
+  }
+  if (const auto fine = check_label_allowlist(render.pod_label_allowlist); !fine) {
+    return in_context(kAllowlist, fine.error());
+  }
   JOGAK_TRY_VOID(variables.flag("DCGM_EXPORTER_KUBERNETES", render.pod_labels));
   JOGAK_TRY_VOID(variables.flag("DCGM_EXPORTER_KUBERNETES_ENABLE_POD_UID", render.pod_uid));
   JOGAK_TRY_VOID(variables.flag("DCGM_EXPORTER_USE_OLD_NAMESPACE", render.old_names));

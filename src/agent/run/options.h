@@ -51,6 +51,8 @@ struct AgentOptions {
 
   ListenAddress listen = {};
   RenderOptions render = {};
+  std::string web_config = {};  // TLS and passwords of the port (exporter/web_config.h); "": none
+  std::string job_folder = {};  // of batch jobs (ExporterOptions); "": none
 
   LabelPlace labels = LabelPlace::Auto;
   bool reports = true;  // annotations and conditions of the node, annotations of pods
@@ -79,6 +81,8 @@ struct ExporterEnvironment {
   std::string collectors = {};
   RenderOptions render = {};
   std::string pod_resources_socket = {};  // "" not given
+  std::string web_config = {};            // "" none
+  std::string job_folder = {};            // "" none
   TimeUs interval = 0;                    // of samples; 0 not given
 };
 Result<ExporterEnvironment> read_exporter_environment(const EnvLookup& env);
