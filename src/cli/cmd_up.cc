@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 
 #include <sys/epoll.h>
@@ -101,6 +102,9 @@ constexpr ArgTable kTable = {
     .examples = kExamples,
 };
 
+constexpr TimeUs kSettleLook = 5 * kMsInUs;
+constexpr TimeUs kSettleMax = 10 * kSecondInUs;
+
 bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1";
 }
@@ -185,11 +189,20 @@ Result<int> run_command(const ParsedArgs& args) {
   };
   const StopSignals signals(loop, stop);
   const char* kubectl = std::getenv("JOGAK_KUBECTL");  // set by `make run`, which may fetch one
-  fmt::print("{}", up_screen(*up, args.text("kubeconfig"), kubectl == nullptr ? "kubectl" : kubectl,
-                             loop.now() - begin));
-  std::fflush(stdout);
   std::optional<UpDemo> demo;
-  if (args.is_on("demo")) demo.emplace(loop, up->playground(), stop);
+  // The screen tells what the nodes' agents found, so it waits for them, but not for ever.
+  std::function<void()> show = [&] {
+    const TimeUs taken = loop.now() - begin;
+    if (!up->playground().is_settled() && taken < kSettleMax) {
+      loop.after(kSettleLook, show);
+      return;
+    }
+    fmt::print("{}", up_screen(*up, args.text("kubeconfig"),
+                               kubectl == nullptr ? "kubectl" : kubectl, taken));
+    std::fflush(stdout);
+    if (args.is_on("demo")) demo.emplace(loop, up->playground(), stop);
+  };
+  loop.post(show);
   loop.run();
   return demo.has_value() && !demo->succeeded() ? kExitFailed : kExitDone;
 }

@@ -26,7 +26,7 @@ struct Group {
 std::string devices_of(const Doc& node) {
   std::string text;
   for (const auto& [name, amount] : node.get("status", "capacity").members()) {
-    if (!api::is_extended_resource(name)) continue;
+    if (!api::is_extended_resource(name) || amount.as_string() == "0") continue;
     if (!text.empty()) text += ", ";
     text += fmt::format("{} x {}", amount.as_string(), name);
   }

@@ -97,7 +97,9 @@ void leave_to_agent(Doc& node) {
     }
     for (const std::string& key : found) members->erase(key);
   };
-  erase(node.at("metadata").find("labels"), "nvidia.com/gpu.");
+  Doc& labels = node.at("metadata", "labels");
+  erase(&labels, "nvidia.com/gpu.");
+  labels.set("nvidia.com/gpu.present", "true");  // not of the agent: whoever runs the node sets it
   for (const std::string_view list : {"capacity", "allocatable"}) {
     erase(node.at("status").find(list), "nvidia.com/mig-");
   }

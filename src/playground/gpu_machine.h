@@ -33,8 +33,8 @@ std::string model_of_product(std::string_view product);
 // the catalogue has them: whole GPUs, or MIG with the label nvidia.com/mig.config. Shared GPUs, MIG
 // instances that nobody asked for by a label, other products: they stay what the manifest says.
 void name_gpus(Doc& node);
-// Takes out of a manifest with the annotation what the node's agent finds out: labels of the GPUs,
-// and numbers of MIG instances that it has yet to make.
+// Takes out of a manifest with the annotation what the node's agent finds out: labels of the GPUs
+// but nvidia.com/gpu.present, and numbers of MIG instances that it has yet to make.
 void leave_to_agent(Doc& node);
 
 }  // namespace jogak::playground

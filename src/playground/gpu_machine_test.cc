@@ -92,6 +92,7 @@ TEST(LeaveToAgent, TakesOutWhatTheAgentFinds) {
   object.at("metadata", "annotations").set(kSimulatedGpus, "4xT4");
   leave_to_agent(object);
   EXPECT_FALSE(object["metadata"]["labels"].has("nvidia.com/gpu.product"));
+  EXPECT_EQ(object["metadata"]["labels"]["nvidia.com/gpu.present"].as_string(), "true");
   EXPECT_EQ(object["metadata"]["labels"]["nvidia.com/mig.config"].as_string(), "all-1g.10gb");
   EXPECT_EQ(object["metadata"]["labels"]["team"].as_string(), "a");
   EXPECT_FALSE(object["status"]["capacity"].has("nvidia.com/mig-1g.10gb"));

@@ -31,7 +31,9 @@ using kubelet::HostResource;
 constexpr TimeUs kLookEvery = 2 * kSecondInUs;   // while something is wrong
 constexpr TimeUs kLookAfter = 30 * kSecondInUs;  // a lost GPU counts as back after 10 s
 constexpr TimeUs kRebootAfter = 2 * kSecondInUs;
-constexpr int kSway = 6;  // percent points
+constexpr std::string_view kMachineName = "Jogak-Playground";
+constexpr std::uint32_t kPciClass3d = 0x030200;  // a 3D controller: nobody is shown anything
+constexpr int kSway = 6;                         // percent points
 
 // A patch in the agent's words, as the API takes it.
 Result<Doc> doc_of(const std::string& patch) {
@@ -76,6 +78,12 @@ void GpuNode::start_agent() {
   options.render.hostname = name_;
   agent::HostView host;
   host.mig_journal = mig_journal_;
+  host.machine = kMachineName;
+  host.pci_classes = [](const nvml::NodeFacts& facts) {
+    std::map<std::string, std::uint32_t> classes;
+    for (const nvml::GpuFacts& gpu : facts.gpus) classes[gpu.pci_bus_id] = kPciClass3d;
+    return classes;
+  };
   host.owners = [this](const std::vector<std::int64_t>& pids) { return owners(pids); };
   agent::NodePorts ports;
   ports.offer = [this](agent::PluginSnapshotPtr offer) { on_offer(std::move(offer)); };
@@ -200,6 +208,13 @@ void GpuNode::on_offer(agent::PluginSnapshotPtr offer) {
     }
   }
   context_.on_change(name_);
+}
+
+bool GpuNode::is_settled() const {
+  const bool waits_for_mig = !mig_labels_.config.empty() &&
+                             mig_labels_.state != agent::kMigSuccess &&
+                             mig_labels_.state != agent::kMigFailed;
+  return is_ready() && !waits_for_mig && agent_->mig().is_resting();
 }
 
 bool GpuNode::manages(std::string_view resource) const {

@@ -57,6 +57,9 @@ class GpuNode : public kubelet::NodeDevices {
   // What the agent's port would answer: /metrics, /health and so on, from a sample taken now.
   void serve(net::HttpRequest request, std::shared_ptr<net::ResponseWriter> writer);
 
+  // It told its devices, and no change of their layout is under way.
+  bool is_settled() const;
+
   bool is_ready() const override { return offer_ != nullptr; }
   bool manages(std::string_view resource) const override;
   const std::vector<kubelet::HostResource>& resources() const override { return resources_; }

@@ -4,7 +4,8 @@
 // nothing listens, nothing is asked unless something happens.
 #include "playground/gpu_nodes.h"
 
-#include "agent/exporter/counters.h"
+#include <algorithm>
+
 #include "apiserver/controllers/events.h"
 #include "apiserver/object/meta.h"
 #include "playground/gpu_machine.h"
@@ -13,7 +14,7 @@ namespace jogak::playground {
 
 namespace {
 
-constexpr TimeUs kMigSettle = 100 * kMsInUs;  // kubelets here hear at once
+constexpr TimeUs kMigSettle = kMsInUs;  // kubelets here hear at once
 
 agent::AgentOptions simulated_options() {
   agent::AgentOptions options;
@@ -97,6 +98,10 @@ kubelet::NodeDevices* GpuNodes::see_node(const Doc& node) {
                              problem);
   });
   return nullptr;
+}
+
+bool GpuNodes::is_settled() const {
+  return std::ranges::all_of(nodes_, [](const auto& entry) { return entry.second->is_settled(); });
 }
 
 void GpuNodes::forget_node(const std::string& name) {

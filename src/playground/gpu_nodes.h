@@ -30,6 +30,8 @@ class GpuNodes : public kubelet::DeviceHost {
   bool serve(std::string_view node, int port, net::HttpRequest request,
              std::shared_ptr<net::ResponseWriter> writer);
   std::size_t size() const { return nodes_.size(); }
+  // All nodes have told their devices and are cut as their labels say, or said why not.
+  bool is_settled() const;
 
  private:
   // What the agents log is said by labels, conditions and events, too.

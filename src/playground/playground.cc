@@ -139,6 +139,7 @@ Result<std::unique_ptr<Playground>> Playground::make(Loop& loop, PlaygroundOptio
 
 api::Server& Playground::server() { return *impl_->server; }
 api::Api& Playground::api() { return *impl_->api; }
+bool Playground::is_settled() const { return impl_->gpus == nullptr || impl_->gpus->is_settled(); }
 const live::SchedulerDriver* Playground::scheduler() const { return impl_->scheduler.get(); }
 
 // True when it was made, false when it was there.

@@ -39,6 +39,8 @@ class Playground {
   api::Server& server();
   // A client by the name "jogak".
   api::Api& api();
+  // Every simulated node has said what it has.
+  bool is_settled() const;
   // null when it was switched off.
   const live::SchedulerDriver* scheduler() const;
 

@@ -126,6 +126,9 @@ TEST_F(GpuNodeTest, LabelsNumbersAndConditionsComeFromTheAgent) {
   EXPECT_EQ(label("nvidia.com/gpu.product"), "NVIDIA-H100-80GB-HBM3");
   EXPECT_EQ(label("nvidia.com/gpu.count"), "4");
   EXPECT_EQ(label("nvidia.com/mig.strategy"), "mixed");
+  EXPECT_EQ(label("nvidia.com/gpu.present"), "true");
+  EXPECT_EQ(label("nvidia.com/gpu.mode"), "compute");
+  EXPECT_EQ(label("nvidia.com/gpu.machine"), "Jogak-Playground");
   EXPECT_EQ(allocatable(kGpu), "4");
   EXPECT_EQ(condition("GpuUnusable"), "False");
   EXPECT_EQ(condition("Ready"), "True");
