@@ -35,6 +35,22 @@ constexpr std::int64_t kKib = 1024;
 
 bool is_instance(std::uint32_t id) { return id != abi::kNoInstance; }
 
+// A process that computes and draws is in both lists, one under MPS in two: told once, with its
+// memory counted once.
+void add_or_merge(std::vector<ProcessFacts>& processes, ProcessFacts process) {
+  const auto same = std::ranges::find_if(processes, [&](const ProcessFacts& other) {
+    return other.pid == process.pid && other.gi_id == process.gi_id && other.ci_id == process.ci_id;
+  });
+  if (same == processes.end()) {
+    processes.push_back(std::move(process));
+    return;
+  }
+  if (process.kind == ProcessFacts::Kind::Mps) same->kind = process.kind;
+  if (process.memory_bytes && *process.memory_bytes > same->memory_bytes.value_or(-1)) {
+    same->memory_bytes = process.memory_bytes;
+  }
+}
+
 }  // namespace
 
 void NvmlSource::sample_engines(Gpu& gpu, GpuSample& sample) {
@@ -297,7 +313,7 @@ void NvmlSource::add_processes(Gpu& gpu, ProcessFacts::Kind kind,
         Return::Success) {
       process.name = name.c_str();
     }
-    processes.push_back(std::move(process));
+    add_or_merge(processes, std::move(process));
   }
 }
 

@@ -85,6 +85,17 @@ TEST(NvmlSource, LongAndShortProcessRecordsReadAlike) {
   EXPECT_EQ(plain.sample().processes->at(0).sm_percent, Reading<int>(4));
 }
 
+TEST(NvmlSourceProcesses, OneInTwoListsIsToldOnce) {
+  MadeMachine made(
+      "gpus:\n- model: T4\n  processes: [{pid: 3, memoryMib: 9}, {pid: 3, memoryMib: 9, kind: "
+      "graphics},\n    {pid: 4, memoryMib: 1}, {pid: 4, memoryMib: 7, kind: mps}]\n");
+  const auto processes = *made.sample().processes;
+  ASSERT_EQ(processes.size(), 2U);
+  EXPECT_EQ(processes[0].memory_bytes, Reading<std::int64_t>(std::int64_t{9} << 20));
+  EXPECT_EQ(processes[1].memory_bytes, Reading<std::int64_t>(std::int64_t{7} << 20));
+  EXPECT_EQ(processes[1].kind, ProcessFacts::Kind::Mps);
+}
+
 TEST(NvmlSource, ALostGpuLeavesTheOthersAlone) {
   MadeMachine made(R"(gpus:
 - {model: T4, count: 2}
