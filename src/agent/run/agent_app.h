@@ -109,7 +109,8 @@ class AgentApp {
   TimerId holdings_timer_ = 0;
   bool is_asking_holdings_ = false;
   HoldingsAccount account_;
-  bool asks_again_ = false;    // as soon as the answer under way is there
+  bool asks_soon_ = false;     // the timer is that of an allocation
+  bool asks_again_ = false;    // soon after the answer under way
   bool drops_answer_ = false;  // the one under way, which is too old
   std::unique_ptr<NodeAgent> node_;
 };

@@ -64,7 +64,11 @@ void AgentApp::on_offer(PluginSnapshotPtr offer) {
 void AgentApp::on_allocated() {
   if (pod_holds_ != nullptr) pod_holds_->forget_written();
   if (kubelet_ == nullptr) return;
-  asks_again_ = is_asking_holdings_;  // what is under way may be from before
+  // What is under way, or about to be, may be from before. The wait does not begin anew: pods that
+  // start all the time would put the question off without end.
+  asks_again_ = is_asking_holdings_ || asks_soon_;
+  if (asks_soon_) return;
+  asks_soon_ = true;
   loop_.cancel(holdings_timer_);
   holdings_timer_ = loop_.after(kAfterAllocate, [this] { ask_holdings(); });
 }
@@ -72,6 +76,7 @@ void AgentApp::on_allocated() {
 void AgentApp::ask_holdings() {
   if (is_asking_holdings_) return;
   is_asking_holdings_ = true;
+  asks_soon_ = false;
   kubelet_->list_holdings(
       options_.pod_resources_socket,
       [this](Result<std::vector<Holding>> holdings) { on_holdings(std::move(holdings)); });
@@ -90,9 +95,9 @@ void AgentApp::on_holdings(Result<std::vector<Holding>> holdings) {
   const bool was_answered = holdings.has_value();
   holdings = account_.judge(std::move(holdings), age_of(options_.pod_resources_socket));
   const bool is_doubted = was_answered && !holdings;
-  const bool is_soon = std::exchange(asks_again_, false) || is_doubted;
-  holdings_timer_ =
-      loop_.after(is_soon ? kAfterAllocate : options_.holdings_every, [this] { ask_holdings(); });
+  asks_soon_ = std::exchange(asks_again_, false) || is_doubted;
+  holdings_timer_ = loop_.after(asks_soon_ ? kAfterAllocate : options_.holdings_every,
+                                [this] { ask_holdings(); });
   node_->on_holdings(std::move(holdings));
 }
 
