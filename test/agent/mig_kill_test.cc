@@ -25,6 +25,7 @@
 #include "nvml/sim/machine.h"
 #include "test/agent/folder_events.h"
 #include "test/kubelet/child.h"
+#include "test/kubelet/kubelet.h"
 
 namespace jogak::agent {
 namespace {
@@ -283,6 +284,46 @@ TEST(MigKillTest, at_every_step_of_a_change_and_again_while_it_is_finished) {
       check_left(folder.path());
     }
     check_recovered(folder.path(), was_begun);
+  }
+}
+
+// ---- the agent that comes next ----------------------------------------------------------------
+
+TEST(MigKillTest, the_agent_finishes_it_before_it_offers_anything) {
+  const char* const binary = std::getenv("JOGAK_BINARY");
+  ASSERT_NE(binary, nullptr) << "JOGAK_BINARY names the jogak executable";
+  const std::vector<std::string> steps = all_steps();
+  for (std::size_t i = 2; i <= steps.size(); i += 6) {
+    SCOPED_TRACE("killed at " + steps[i - 1]);
+    TempFolder folder;
+    write_machine(folder);
+    ASSERT_EQ(run_child(folder, "apply", static_cast<int>(i)), 128 + SIGKILL);
+    const bool was_begun = fs::exists(folder.path("journal.json"));
+    kubelet::Kubelet kubelet(folder.path(), i);
+    std::string too_early;
+    kubelet.on_step = [&](std::string_view step, const std::string& resource) {
+      if (step == "register" && fs::exists(folder.path("journal.json"))) too_early += resource;
+    };
+    kubelet.start();
+    Child agent(
+        {binary, "agent", "run", "--nvml", "sim:" + folder.path("machine.yaml"), "--node-name",
+         "kill", "--kubelet-dir", folder.path(), "--mig-journal", folder.path("journal.json"),
+         "--exporter-address", "off", "--kubeconfig", "off", "--mig-strategy", "mixed"},
+        {}, folder.path("log"));
+    using Counts = std::map<std::string, int>;
+    const Counts wanted = was_begun
+                              ? Counts{{"mig-1g.5gb", 1}, {"mig-2g.10gb", 2}, {"mig-3g.40gb", 2}}
+                              : Counts{{"gpu", 1}, {"mig-1g.5gb", 1}, {"mig-3g.20gb", 1}};
+    EXPECT_TRUE(kubelet.wait([&] {
+      return std::ranges::all_of(wanted, [&](const auto& one) {
+        return kubelet.counts("nvidia.com/" + one.first) ==
+               kubelet::NodeCounts{one.second, one.second};
+      });
+    })) << read_file(folder.path("log")).value_or("");
+    EXPECT_EQ(too_early, "") << "offered while the layout was half";
+    if (was_begun) {
+      EXPECT_EQ(kubelet.registrations("nvidia.com/mig-3g.20gb"), 0U) << "it is not there any more";
+    }
   }
 }
 
