@@ -22,7 +22,7 @@ def main():
         print("skipped: no kubectl, and none could be fetched")
         return SKIPPED
     command = [sys.executable, os.path.join(HERE, "run.py"), "--kubectl", found.stdout.strip(),
-               "--expect", "controllers,simulated,scheduler"]
+               "--expect", "controllers,simulated,scheduler,agents"]
     output = os.environ.get("GTEST_OUTPUT", "")
     if output.startswith("xml:"):  # where tools/run_tests.py looks for the count
         command += ["--xml", output.removeprefix("xml:") + "e2e.xml"]

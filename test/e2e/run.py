@@ -20,6 +20,7 @@ import time
 import xml.sax.saxutils
 
 import case_deploy  # noqa: F401  the cases register themselves
+import case_gpus  # noqa: F401
 import case_kubectl  # noqa: F401
 import case_nodes  # noqa: F401
 import case_objects  # noqa: F401
@@ -38,6 +39,8 @@ class Cluster:
         self.scheduler_name = scheduler_name
         self.suffix = f"{random.SystemRandom().randrange(36 ** 4):x}"
         self.simulated = self.ready_simulated_nodes()
+        self.has_agents = bool(kubectl.json("get", "nodes", "-l",
+                                            f"{SIMULATED},nvidia.com/gpu.product")["items"])
         self.has_controllers = self.gives_service_accounts()
         self.has_scheduler = self.looks_at_pods()
 
@@ -78,7 +81,7 @@ class Cluster:
 
     def has(self, need):
         return bool({"controllers": self.has_controllers, "simulated": self.simulated,
-                     "scheduler": self.has_scheduler}[need])
+                     "scheduler": self.has_scheduler, "agents": self.has_agents}[need])
 
     def lacks(self, needs):
         """What of these comma-separated words is not here, as a reason; "" when all is."""

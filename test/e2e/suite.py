@@ -17,7 +17,8 @@ WAIT_SECONDS = 60
 # What a case may need of the cluster, and how a skipped one names it.
 NEEDS = {"controllers": "the controllers of Kubernetes",
          "simulated": f"simulated nodes that are ready ({SIMULATED})",
-         "scheduler": "a scheduler that answers to the name --scheduler-name"}
+         "scheduler": "a scheduler that answers to the name --scheduler-name",
+         "agents": "simulated nodes whose agents tell of GPUs"}
 
 
 class Failed(Exception):
