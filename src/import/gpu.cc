@@ -266,7 +266,8 @@ Result<std::optional<std::vector<core::GpuHold>>> gpu_holds(const kube::ObjectMe
   if (text == nullptr) return std::nullopt;
   const auto holdings = kube::parse_gpu_holdings(*text);
   if (!holdings) return wrong(kHolds, "{}", holdings.error().what);
-  if (holdings->size() != static_cast<std::size_t>(request.count)) {
+  const auto count = static_cast<std::size_t>(request.count);
+  if (holdings->size() > count) {
     return wrong(kHolds, "names {} devices, but the pod asks for {}", holdings->size(),
                  request.count);
   }
@@ -282,6 +283,9 @@ Result<std::optional<std::vector<core::GpuHold>>> gpu_holds(const kube::ObjectMe
   }
   std::ranges::sort(result, {},
                     [](const core::GpuHold& hold) { return std::pair(hold.gpu, hold.mig_start); });
+  // The kubelet keeps what an init container had for the pod, but lists it no more once that has
+  // ended: with an init container of 3 and an app of 1 two are in use and nobody says which.
+  if (result.size() < count) return std::nullopt;
   return result;
 }
 

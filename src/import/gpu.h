@@ -22,7 +22,8 @@ Result<void> add_devices(const kube::ObjectMeta& meta, core::NodeSpec& node);
 Result<core::GpuRequest> gpu_request(const kube::ObjectMeta& meta,
                                      const core::ResourceList& requests);
 
-// What the annotation of a bound pod says it holds; nullopt without the annotation.
+// What the annotation of a bound pod says it holds; nullopt without the annotation, and where it
+// names fewer devices than the pod asks for: not all of them are known.
 Result<std::optional<std::vector<core::GpuHold>>> gpu_holds(const kube::ObjectMeta& meta,
                                                             const core::GpuRequest& request);
 

@@ -184,6 +184,30 @@ TEST(Import, HoldsOfBoundPods) {
             "2, but node n1 has 2 devices in its annotation jogak.io/gpus");
 }
 
+// An init container asked for two, the app for one: the kubelet keeps both for the pod and lists
+// one.
+TEST(Import, FewerHoldsThanAskedForAreUnknownAndMoreAreAnError) {
+  constexpr std::string_view kTwo = R"({"limits":{"nvidia.com/gpu":"2"}})";
+  constexpr std::string_view kOne = R"({"limits":{"nvidia.com/gpu":"1"}})";
+  constexpr std::string_view kOn = R"(,"nodeName":"n1")";
+  Cluster cluster;
+  import_ok(cluster, list(annotated_node("n1") + "," +
+                          pod({.name = "init",
+                               .annotations = R"({"jogak.io/gpu-holds":"[{\"gpu\":1}]"})",
+                               .spec = kOn,
+                               .resources = kTwo})));
+  EXPECT_FALSE(pod_of(cluster, "init").holds_known);
+  EXPECT_EQ(cluster.node(*cluster.find_node("n1")).unknown_gpus, 2);
+  EXPECT_EQ(
+      import_error(list(annotated_node("n1") + "," +
+                        pod({.name = "x",
+                             .annotations = R"({"jogak.io/gpu-holds":"[{\"gpu\":0},{\"gpu\":1}]"})",
+                             .spec = kOn,
+                             .resources = kOne}))),
+      "cluster.json: Pod team-a/x: metadata.annotations[\"jogak.io/gpu-holds\"]: names 2 "
+      "devices, but the pod asks for 1");
+}
+
 TEST(Import, HoldsOnANodeThatNamesNoDevicesAreUnknown) {
   Cluster cluster;
   import_ok(cluster, list(node("n1") + "," +
