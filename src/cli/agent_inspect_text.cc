@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tables of `jogak agent inspect`.
+#include <iterator>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/text_table.h"
 #include "cli/agent_inspect.h"
@@ -74,6 +82,32 @@ std::string instance_table(const NodeView& view) {
   return table.rows() == 0 ? "" : table.text();
 }
 
+// What the words of this matrix mean.
+std::string legend(const NodeView& view) {
+  using enum nvml::LinkKind;
+  constexpr std::pair<nvml::LinkKind, std::string_view> kMeanings[] = {
+      {SameBoard, "two GPUs of one board"},        {SingleSwitch, "one PCIe switch between"},
+      {MultipleSwitches, "several PCIe switches"}, {HostBridge, "a PCIe host bridge"},
+      {Node, "host bridges of one NUMA node"},     {System, "across NUMA nodes"},
+  };
+  bool has_nvlinks = false;
+  std::set<nvml::LinkKind> kinds;
+  for (const nvml::GpuFacts& gpu : view.node.gpus) {
+    for (const nvml::LinkFacts& link : gpu.links) {
+      has_nvlinks = has_nvlinks || link.nvlinks > 0;
+      if (link.nvlinks == 0) kinds.insert(link.pcie);
+    }
+  }
+  std::vector<std::string> parts;
+  if (has_nvlinks) parts.emplace_back("NVn: n NVLinks");
+  for (const auto& [kind, meaning] : kMeanings) {
+    if (kinds.contains(kind)) {
+      parts.push_back(fmt::format("{}: {}", nvml::link_kind_text(kind), meaning));
+    }
+  }
+  return parts.empty() ? "" : fmt::format("{}\n", fmt::join(parts, "; "));
+}
+
 std::string topology_table(const NodeView& view) {
   std::vector<std::string> titles = {""};
   for (const nvml::GpuFacts& gpu : view.node.gpus)
@@ -91,7 +125,16 @@ std::string topology_table(const NodeView& view) {
     cells.push_back(shown(gpu.numa_node));
     table.row(std::move(cells));
   }
-  return table.text();
+  return table.text() + legend(view);
+}
+
+// One word for each step that GpuSample::recovery_action knows.
+std::string recovery_text(const Reading<int>& action) {
+  constexpr std::string_view kWords[] = {"none",      "reset",           "reboot node",
+                                         "drain p2p", "drain and reset", "recover imex"};
+  if (!action) return std::string(kNone);
+  const auto at = static_cast<std::size_t>(*action);
+  return at < std::size(kWords) ? std::string(kWords[at]) : std::to_string(*action);
 }
 
 std::string throttle_text(const Reading<std::uint64_t>& reasons) {
@@ -117,7 +160,7 @@ std::string health_table(const NodeView& view) {
                    {"ROWS", Align::Right},
                    {"REMAP"},
                    {"THROTTLED"},
-                   {"RECOVERY", Align::Right}});
+                   {"RECOVERY"}});
   for (std::size_t i = 0; i < view.node.gpus.size(); ++i) {
     const nvml::GpuFacts& gpu = view.node.gpus[i];
     const nvml::GpuSample& now = view.samples[i];
@@ -133,16 +176,18 @@ std::string health_table(const NodeView& view) {
         gpu.ecc_enabled ? std::string(*gpu.ecc_enabled ? "on" : "off") : std::string(kNone);
     table.add(gpu.index, ecc, shown(now.ecc.corrected_volatile),
               shown(now.ecc.uncorrected_volatile), remapped, remap,
-              throttle_text(now.throttle_reasons), shown(now.recovery_action));
+              throttle_text(now.throttle_reasons), recovery_text(now.recovery_action));
   }
   return table.text();
 }
 
 std::string process_table(const NodeView& view) {
+  constexpr std::string_view kTypes[] = {"compute", "graphics", "mps"};
   TextTable table({{"GPU", Align::Right},
                    {"GI", Align::Right},
                    {"CI", Align::Right},
                    {"PID", Align::Right},
+                   {"TYPE"},
                    {"MIB", Align::Right},
                    {"SM", Align::Right},
                    {"NAME"}});
@@ -153,7 +198,8 @@ std::string process_table(const NodeView& view) {
         return value < 0 ? std::string(kNone) : std::to_string(value);
       };
       table.add(view.node.gpus[i].index, id(process.gi_id), id(process.ci_id), process.pid,
-                mib_of(process.memory_bytes), shown(process.sm_percent, "%"), process.name);
+                kTypes[static_cast<std::size_t>(process.kind)], mib_of(process.memory_bytes),
+                shown(process.sm_percent, "%"), process.name);
     }
   }
   return table.rows() == 0 ? "" : table.text();
