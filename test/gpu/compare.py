@@ -1,17 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# `jogak agent inspect -o json` beside `nvidia-smi -q -x` on a machine with an NVIDIA GPU, field by
-# field. What moves between the two readings may differ a little; the rest must be equal. Without a
-# GPU it says so and exits 77. `--record FILE` keeps a recording of the machine as well.
+# `jogak agent inspect -o json` and the agent's metrics beside `nvidia-smi -q -x` on a machine with
+# an NVIDIA GPU, field by field. What moves between the readings may differ a little; the rest must
+# be equal. Without a GPU it says so and exits 77. `--record FILE` keeps a recording of the machine
+# as well. `--nvml`, `--smi` and `--node-name` are for the test of this program (compare_test.py).
 # usage: test/gpu/compare.py [--jogak PATH] [--record FILE]
 
 import argparse
 import json
 import os
+import re
 import shutil
+import socket
 import subprocess
 import sys
+import tempfile
+import time
+import urllib.request
 import xml.etree.ElementTree as ElementTree
 
 SKIPPED = 77
@@ -53,6 +59,9 @@ ROWS = [
     ("vbios", "vbios_version", lambda v: v, text_of, 0),
     ("boardPartNumber", "board_part_number", lambda v: v, text_of, 0),
     ("inforomVersion", "inforom_version/img_version", lambda v: v, text_of, 0),
+    ("inforomOem", "inforom_version/oem_object", lambda v: v, text_of, 0),
+    ("inforomEcc", "inforom_version/ecc_object", lambda v: v, text_of, 0),
+    ("inforomPower", "inforom_version/pwr_object", lambda v: v, text_of, 0),
     ("minor", "minor_number", lambda v: v, number, 0),
     ("moduleId", "gpu_module_id", lambda v: v, number, 0),
     ("memoryMib", "fb_memory_usage/total", lambda v: v, number, 0),
@@ -62,6 +71,7 @@ ROWS = [
     ("memoryMaxMhz", "max_clocks/mem_clock", lambda v: v, number, 0),
     ("videoMaxMhz", "max_clocks/video_clock", lambda v: v, number, 0),
     ("powerLimitMw", "gpu_power_readings/current_power_limit", watts, number, 1),
+    ("powerLimitRequestedMw", "gpu_power_readings/requested_power_limit", watts, number, 1),
     ("powerLimitMinMw", "gpu_power_readings/min_power_limit", watts, number, 1),
     ("powerLimitMaxMw", "gpu_power_readings/max_power_limit", watts, number, 1),
     ("powerLimitDefaultMw", "gpu_power_readings/default_power_limit", watts, number, 1),
@@ -96,6 +106,106 @@ ROWS = [
     ("health/rowsRemappedCorrected", "remapped_rows/remapped_row_corr", lambda v: v, number, 0),
     ("health/rowsRemappedUncorrected", "remapped_rows/remapped_row_unc", lambda v: v, number, 0),
 ]
+
+
+# A metric, the path of nvidia-smi, what one of its units is of ours, and the slack in ours.
+METRICS = [
+    ("DCGM_FI_DEV_SM_CLOCK", "clocks/sm_clock", 1, 1500),
+    ("DCGM_FI_DEV_MEM_CLOCK", "clocks/mem_clock", 1, 3000),
+    ("DCGM_FI_DEV_MAX_SM_CLOCK", "max_clocks/sm_clock", 1, 0),
+    ("DCGM_FI_DEV_GPU_TEMP", "temperature/gpu_temp", 1, 5),
+    ("DCGM_FI_DEV_MEMORY_TEMP", "temperature/memory_temp", 1, 5),
+    ("DCGM_FI_DEV_POWER_USAGE", "gpu_power_readings/average_power_draw", 1, 80),
+    ("DCGM_FI_DEV_POWER_USAGE_INSTANT", "gpu_power_readings/instant_power_draw", 1, 80),
+    ("DCGM_FI_DEV_ENFORCED_POWER_LIMIT", "gpu_power_readings/current_power_limit", 1, 1),
+    ("DCGM_FI_DEV_POWER_MGMT_LIMIT", "gpu_power_readings/requested_power_limit", 1, 1),
+    ("DCGM_FI_DEV_POWER_MGMT_LIMIT_DEF", "gpu_power_readings/default_power_limit", 1, 1),
+    ("DCGM_FI_DEV_GPU_UTIL", "utilization/gpu_util", 1, 60),
+    ("DCGM_FI_DEV_MEM_COPY_UTIL", "utilization/memory_util", 1, 60),
+    ("DCGM_FI_DEV_ENC_UTIL", "utilization/encoder_util", 1, 60),
+    ("DCGM_FI_DEV_DEC_UTIL", "utilization/decoder_util", 1, 60),
+    ("DCGM_FI_DEV_FAN_SPEED", "fan_speed", 1, 10),
+    ("DCGM_FI_DEV_PCIE_REPLAY_COUNTER", "pci/replay_counter", 1, 2),
+    ("DCGM_FI_DEV_PCIE_LINK_GEN", "pci/pci_gpu_link_info/pcie_gen/current_link_gen", 1, 4),
+    ("DCGM_FI_DEV_PCIE_MAX_LINK_GEN", "pci/pci_gpu_link_info/pcie_gen/max_link_gen", 1, 0),
+    ("DCGM_FI_DEV_BAR1_TOTAL", "bar1_memory_usage/total", 1, 0),
+    ("DCGM_FI_DEV_BAR1_USED", "bar1_memory_usage/used", 1, 64),
+    ("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "ecc_errors/volatile/dram_correctable", 1, 1),
+    ("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "ecc_errors/volatile/dram_uncorrectable", 1, 0),
+    ("DCGM_FI_DEV_ECC_DBE_AGG_TOTAL", "ecc_errors/aggregate/dram_uncorrectable", 1, 0),
+    ("DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS", "remapped_rows/remapped_row_corr", 1, 0),
+    ("DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS", "remapped_rows/remapped_row_unc", 1, 0),
+    ("DCGM_FI_DEV_MINOR_NUMBER", "minor_number", 1, 0),
+    # Of a GPU that is cut, the instances tell these.
+    ("DCGM_FI_DEV_FB_TOTAL", "fb_memory_usage/total", 1, 0),
+    ("DCGM_FI_DEV_FB_USED", "fb_memory_usage/used", 1, 64),
+    ("DCGM_FI_DEV_FB_FREE", "fb_memory_usage/free", 1, 64),
+    ("DCGM_FI_DEV_FB_RESERVED", "fb_memory_usage/reserved", 1, 2),
+]
+AGENT_STARTS_S = 60
+SAMPLE = re.compile(r'^(DCGM_\w+)\{(?:[^"]|"[^"]*")*?UUID="([^"]+)"(.*)\} (\S+)$')
+
+
+def read_metrics(arguments):
+    """By UUID: the metrics of each GPU as a whole, from an agent that serves nothing else."""
+    with tempfile.TemporaryDirectory() as folder:
+        counters = os.path.join(folder, "counters.csv")
+        with open(counters, "w", encoding="utf-8") as file:
+            file.writelines(f"{name}, gauge, compared\n" for name, *_ in METRICS)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        agent = subprocess.Popen(
+            [arguments.jogak, "agent", "run", "--nvml", arguments.nvml, "--device-plugin=false",
+             "--labels", "off", "--kubeconfig", "off", "--collectors", counters,
+             "--exporter-address", f"127.0.0.1:{port}",
+             "--mig-journal", os.path.join(folder, "journal.json"),
+             "--node-name", arguments.node_name],
+            stderr=subprocess.PIPE, text=True)
+        try:
+            return parse_metrics(wait_for_page(agent, port))
+        finally:
+            agent.terminate()
+            agent.communicate()
+
+
+def wait_for_page(agent, port):
+    until = time.monotonic() + AGENT_STARTS_S
+    while time.monotonic() < until and agent.poll() is None:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+                page = answer.read().decode()
+            if "DCGM_FI_DEV_GPU_TEMP{" in page:
+                return page
+        except OSError:
+            pass
+        time.sleep(0.1)
+    raise SystemExit("jogak agent run: no metrics came")
+
+
+def parse_metrics(page):
+    metrics = {}
+    for line in page.splitlines():
+        found = SAMPLE.match(line)
+        if found and "GPU_I_ID" not in found[3]:
+            metrics.setdefault(found[2], {})[found[1]] = float(found[4])
+    return metrics
+
+
+def compare_metrics(uuid, metrics, theirs, is_cut, failures):
+    for name, xml_path, scale, slack in METRICS:
+        element = theirs.find(xml_path)
+        if element is None or (is_cut and "_FB_" in name):
+            continue
+        right = number(element.text)
+        left = metrics.get(name)
+        if right is None:
+            same = left is None
+        else:
+            same = left is not None and abs(left - right * scale) <= slack
+        print(f"  {'ok   ' if same else 'DIFFER'} {name}: {left} | {right}")
+        if not same:
+            failures.append(f"{uuid} {name}: {left} beside {right}")
 
 
 def ours(gpu, path):
@@ -144,13 +254,17 @@ def main():
     parser.add_argument("--jogak",
                         default=os.environ.get("JOGAK_BINARY", "build/dev/src/cli/jogak"))
     parser.add_argument("--record", metavar="FILE")
+    parser.add_argument("--nvml", default="auto")
+    parser.add_argument("--smi", default="nvidia-smi")
+    parser.add_argument("--node-name", default=socket.gethostname())
     arguments = parser.parse_args()
-    smi = shutil.which("nvidia-smi")
+    smi = shutil.which(arguments.smi)
     if smi is None or subprocess.run([smi, "-L"], capture_output=True).returncode != 0:
         print("skipped: no NVIDIA GPU here (nvidia-smi does not find one)")
         return SKIPPED
-    inspected = subprocess.run([arguments.jogak, "agent", "inspect", "-o", "json"],
-                               capture_output=True, text=True)
+    inspected = subprocess.run(
+        [arguments.jogak, "agent", "inspect", "-o", "json", "--nvml", arguments.nvml],
+        capture_output=True, text=True)
     if inspected.returncode != 0:
         print(f"jogak agent inspect: {inspected.stderr.strip()}")
         return 1
@@ -163,12 +277,16 @@ def main():
     theirs = {gpu.findtext("uuid"): gpu for gpu in root.findall("gpu")}
     if set(theirs) != {gpu["uuid"] for gpu in node["gpus"]}:
         failures.append(f"GPUs: {[gpu['uuid'] for gpu in node['gpus']]} beside {list(theirs)}")
+    metrics = read_metrics(arguments)
     for gpu in node["gpus"]:
         if gpu["uuid"] in theirs:
             print(gpu["uuid"])
             compare_gpu(gpu, theirs[gpu["uuid"]], failures)
+            compare_metrics(gpu["uuid"], metrics.get(gpu["uuid"], {}), theirs[gpu["uuid"]],
+                            gpu["mig"]["enabled"], failures)
     if arguments.record:
-        subprocess.run([arguments.jogak, "agent", "record", arguments.record], check=True)
+        subprocess.run([arguments.jogak, "agent", "record", arguments.record, "--nvml",
+                        arguments.nvml], check=True)
     for failure in failures:
         print(f"DIFFER {failure}")
     print(f"{len(node['gpus'])} GPUs, {len(failures)} differences")
