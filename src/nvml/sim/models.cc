@@ -57,6 +57,9 @@ constexpr MigRow kH200[] = {
     {7, 20, "1g.18gb+me", 1, 1, 16384, 1, 16, 1, 1, 0, 1, 1, "0123456"},
     {9, 15, "1g.35gb", 1, 2, 33024, 4, 26, 1, 1, 0, 1, 0, "0246"},
 };
+// 1g and 2g are as drivers were seen to tell them. Of 3g to 7g the names, shares of memory and copy
+// engines are those of NVIDIA's MIG user guide (profiles of B200 180 GB); 89 GiB were seen for 3g,
+// and the multiprocessors of 3g are an estimate.
 constexpr MigRow kB200[] = {
     {0, 19, "1g.23gb", 1, 1, 22528, 7, 18, 2, 1, 0, 1, 0, "0123456"},
     {1, 14, "2g.45gb", 2, 2, 45312, 3, 36, 4, 2, 0, 2, 0, "024"},
