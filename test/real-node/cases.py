@@ -16,6 +16,7 @@ from node import (DRIVER_VERSION, GPU, GPUS_MAX, KUBELET_SOCKET, NAME, POD_RESOU
 A100 = "a100-40gb-x8"
 SLICE = "nvidia.com/mig-1g.5gb"
 RETURN_SECONDS_MAX = 1.0  # of an agent, after a kubelet's start or its own
+HEALTH_IN_PODS_MIN = (1, 36)  # ResourceHealthStatus is on by default
 CONTROL_NODES = ["nvidia-uvm", "nvidiactl"]
 # One A100 in seven slices.
 SEVEN_SLICES = """apiVersion: jogak.io/v1
@@ -26,11 +27,10 @@ gpus:
   migEnabled: true
   migInstances:
 """ + "".join(f"  - {{profile: 1g.5gb, start: {start}}}\n" for start in range(7))
-TWO_T4 = """apiVersion: jogak.io/v1
+T4S = """apiVersion: jogak.io/v1
 kind: NvmlSimulation
 identity: shared
 gpus:
-- {model: T4, count: 2}
 """
 TIME_SLICED = """version: v1
 sharing:
@@ -38,6 +38,16 @@ sharing:
     resources:
     - {name: nvidia.com/gpu, replicas: 4}
 """
+
+
+def t4_machine(*processes):
+    """A T4 for each {pid on the node: MiB}, its processes."""
+    text = T4S
+    for of_gpu in processes:
+        text += "- model: T4\n" + ("  processes:\n" if of_gpu else "")
+        text += "".join(f"  - {{pid: {pid}, name: python3, memoryMib: {mib}}}\n"
+                        for pid, mib in of_gpu.items())
+    return text
 
 
 def measured(what, seconds):
@@ -269,6 +279,11 @@ def case_too_many(node):
     node.delete("eight")
 
 
+def ill_devices(node, pod):
+    (status,) = node.pod(pod)["status"]["containerStatuses"][0]["allocatedResourcesStatus"]
+    return [one["resourceID"] for one in status["resources"] if one["health"] == "Unhealthy"]
+
+
 def case_gpu_falls_ill_and_recovers(node):
     node.run_pod("eight", 8)
     container = node.container("eight")
@@ -283,10 +298,9 @@ def case_gpu_falls_ill_and_recovers(node):
     assert node.metrics()[f'jogak_agent_devices{{resource="{GPU}",health="Unhealthy"}}'] == 1
     health = json.loads(node.object()["metadata"]["annotations"]["jogak.io/gpus"])[2]
     equal(health.get("health"), "Unhealthy", "jogak.io/gpus")
-    status = node.pod("eight")["status"]["containerStatuses"][0].get("allocatedResourcesStatus")
-    if status:  # ResourceHealthStatus, on by default from 1.36
-        ill = [one["resourceID"] for one in status[0]["resources"] if one["health"] == "Unhealthy"]
-        equal(ill, [health["uuid"]], "devices of the pod that are Unhealthy")
+    if node.kubelet_version() >= HEALTH_IN_PODS_MIN:
+        wait_for("the pod says which of its devices is ill",
+                 lambda: ill_devices(node, "eight") == [health["uuid"]])
     assert container.is_alive(), "the pod was disturbed"
     node.delete("eight")
     node.run_pod("seven", 7)
@@ -339,7 +353,7 @@ def case_time_slicing(node):
     config = node.path("sharing.yaml")
     with open(config, "w", encoding="utf-8") as file:
         file.write(TIME_SLICED)
-    node.start_agent(TWO_T4, "--config-file", config)
+    node.start_agent(t4_machine({}, {}), "--config-file", config)
     node.wait_allocatable(8)
     names = [f"share-{i}" for i in range(8)]
     for name in names:
@@ -353,7 +367,47 @@ def case_time_slicing(node):
     equal(sorted(len(pods) for pods in seen.values()), [4, 4], f"pods of each GPU in {seen}")
     labels = node.object()["metadata"]["labels"]
     equal(labels.get("nvidia.com/gpu.replicas"), "4", "nvidia.com/gpu.replicas")
+    # Two pods of one GPU begin to compute: each has its own memory, the others of the GPU none.
+    pods = next(pods for pods in seen.values())
+    pids = [node.container(name).pid for name in pods]
+    (gpu,) = indexes([next(iter(seen))], node)
+    node.end("agent")
+    machine = [{}, {}]
+    machine[gpu] = {pids[0]: 3000, pids[1]: 500}
+    node.start_agent(t4_machine(*machine), "--config-file", config)
+    wanted = {**dict.fromkeys(names, 0), pods[0]: 3000, pods[1]: 500}
+    wait_for("each pod's memory", lambda: equal(memory_of_pods(node), wanted, "MiB") is None)
     node.delete(*names)
+    node.end("agent")
+
+
+def memory_of_pods(node):
+    """{pod: MiB} by the metrics."""
+    found = {}
+    for name, value in node.metrics().items():
+        pod = re.search(r'[{,]pod="([^"]+)"', name)
+        if name.startswith("jogak_gpu_pod_memory_used_bytes{"):
+            found[pod.group(1)] = int(value) >> 20
+    return found
+
+
+def case_process_of_an_earlier_pod(node):
+    """A pod that is deleted by force leaves its process for a moment; the next container starts
+    when it has ended, not before."""
+    node.start_agent(t4_machine({}))
+    node.wait_allocatable(1)
+    node.run_pod("old", 1, command=["/bin/sh", "-c", "trap '' TERM; while true; do sleep 1; done"])
+    old = node.container("old")
+    node.end("agent")
+    node.start_agent(t4_machine({old.pid: 1000}))
+    node.wait_allocatable(1)
+    node.kubectl("delete", "pod", "old", "--force", "--grace-period=0", "--wait=false")
+    node.run_pod("new", 1)
+    new = node.container("new")
+    assert not old.is_alive(), "two pods were on the GPU at once"
+    assert "a process of an earlier pod is still on a device" in node.log("agent"), "nobody waited"
+    equal(len(new.gpus()), 1, "GPUs")
+    node.delete("new")
     node.end("agent")
 
 
@@ -363,4 +417,4 @@ CASES = (
     case_agent_and_kubelet_restart, case_container_restarts_in_place, case_init_container,
     case_init_container_and_kubelet_restart,
     case_force_deleted, case_too_many, case_gpu_falls_ill_and_recovers,
-    case_seven_slices, case_time_slicing)
+    case_process_of_an_earlier_pod, case_seven_slices, case_time_slicing)

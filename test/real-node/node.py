@@ -363,6 +363,10 @@ class Node:
         text = self.kubectl("get", "pod", name, "-n", namespace, "-o", "json", check=False)
         return json.loads(text) if text else {}
 
+    def kubelet_version(self):
+        said = self.object()["status"]["nodeInfo"]["kubeletVersion"]
+        return tuple(int(part) for part in re.match(r"v(\d+)\.(\d+)", said).groups())
+
     def capacity(self, resource):
         return self.object()["status"]["capacity"].get(resource, "0")
 
