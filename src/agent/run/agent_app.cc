@@ -33,7 +33,8 @@ AgentApp::AgentApp(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSour
       began_(loop.now()) {
   const bool has_labels =
       options_.labels == LabelPlace::Node || options_.labels == LabelPlace::Auto;
-  if (api_ != nullptr && (has_labels || options_.reports)) {
+  const bool answers = options_.mig.answers_label && !options_.mig_journal.empty();
+  if (api_ != nullptr && (has_labels || options_.reports || answers)) {
     node_writer_ =
         std::make_unique<NodeWriter>(*api_, log_, NodeWriterOptions{.node = options_.node_name});
   }
@@ -60,6 +61,7 @@ AgentApp::~AgentApp() {
   for (const TimerId timer : {holdings_timer_, config_timer_, start_timer_}) loop_.cancel(timer);
   cluster_.reset();
   server_.reset();
+  web_guard_.reset();
   plugin_.reset();  // its sockets go
   node_.reset();    // waits for the NVML thread
 }
@@ -82,10 +84,15 @@ NodePorts AgentApp::ports() {
 
 Result<void> AgentApp::start() {
   if (options_.listen.is_on) {
-    auto server = net::HttpServer::listen(
-        loop_,
-        {.address = options_.listen.ip, .port = options_.listen.port, .connections_max = 128},
-        handler());
+    net::HttpServerOptions listen = {
+        .address = options_.listen.ip, .port = options_.listen.port, .connections_max = 128};
+    if (!options_.web_config.empty()) {
+      JOGAK_TRY(web_guard_,
+                WebGuard::open(loop_, options_.web_config,
+                               [this](const std::string& problem) { on_web_problem(problem); }));
+      listen.tls = web_guard_->tls();
+    }
+    auto server = net::HttpServer::listen(loop_, std::move(listen), handler());
     if (!server) return std::unexpected(std::move(server).error());
     server_ = *std::move(server);
     log_.info("serving metrics", {{"url", server_->url()}});
@@ -124,7 +131,11 @@ std::uint16_t AgentApp::port() const { return server_ == nullptr ? 0 : server_->
 // ---- what the agent says of itself ------------------------------------------------------------
 
 std::string AgentApp::not_ready() const {
-  if (!node_->has_facts()) return "the GPUs are not listed yet";
+  if (!node_->has_facts()) {
+    return node_->mig().is_recovering()
+               ? "a change of MIG layouts that was cut short is not ended yet"
+               : "the GPUs are not listed yet";
+  }
   if (options_.device_plugin && plugin_ != nullptr && options_.registers && !plugin_->is_ready()) {
     for (const DevicePlugin::ResourceStatus& status : plugin_->status()) {
       if (status.is_registered && status.is_watched) continue;
@@ -141,7 +152,7 @@ void AgentApp::look_for_ready() {
     is_ready_ = true;
     ready_after_ = loop_.now() - began_;
     log_.info("ready", {{"after_ms", ready_after_ / kMsInUs}, {"gpus", node_->gpus()}});
-    give_back_memory();  // what only the start needed
+    keep_memory_small(loop_, is_alive_);
     return;
   }
   const TimeUs pause = loop_.now() - began_ < kReadyLookMax ? kReadyLook : kSecondInUs;
@@ -180,9 +191,21 @@ void AgentApp::add_series() {
       });
 }
 
+void AgentApp::on_web_problem(const std::string& problem) {
+  if (problem.empty()) {
+    log_.info("the web configuration is right again", {{"file", options_.web_config}});
+  } else {
+    log_.error("the web configuration cannot be read; the one before stays in force",
+               {{"error", problem}});
+  }
+}
+
+// Probes go without a password: they say nothing that a kubelet does not know.
 net::HttpHandler AgentApp::handler() {
-  return [this, metrics = node_->exporter()->handler()](
-             const net::HttpRequest& request, const std::shared_ptr<net::ResponseWriter>& writer) {
+  net::HttpHandler pages = node_->exporter()->handler();
+  if (web_guard_ != nullptr) pages = web_guard_->guard(std::move(pages));
+  return [this, metrics = std::move(pages)](const net::HttpRequest& request,
+                                            const std::shared_ptr<net::ResponseWriter>& writer) {
     const std::string_view path =
         std::string_view(request.target).substr(0, request.target.find('?'));
     const bool is_read = request.method == "GET" || request.method == "HEAD";

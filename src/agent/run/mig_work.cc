@@ -76,10 +76,15 @@ void MigWork::on_holdings(const Error* error) {
 
 void MigWork::on_labels(const MigLabels& labels) {
   const bool is_other = !labels_ || labels_->config != labels.config;
+  was_set_ = was_set_ || (labels_ && is_other);
   labels_ = labels;
   if (is_other) {
     is_fresh_ = true;
     was_refused_ = false;
+    // What was said last stays on the node, but for the reason.
+    if (labels.config.empty() && told_ && !std::exchange(told_->reason, "").empty()) {
+      ports_.publish();
+    }
   }
   if (step_ == Step::Telling) {
     if (is_other) return rest();
@@ -183,8 +188,9 @@ bool MigWork::look_at_label() {
   if (!options_.answers_label || !labels_ || labels_->config.empty()) return false;
   const bool is_fresh = std::exchange(is_fresh_, false);
   if (!is_fresh && !(was_refused_ && is_worth_another_try())) return false;
-  // Pods have cut the GPUs anew since, as they should.
-  if (options_.cuts_on_demand && labels_->state == kMigSuccess &&
+  const bool was_set = std::exchange(was_set_, false);
+  // Carried out earlier: pods have cut the GPUs anew since, as they should.
+  if (options_.cuts_on_demand && !was_set && labels_->state == kMigSuccess &&
       labels_->state_of == labels_->config) {
     return false;
   }

@@ -92,6 +92,7 @@ class MigWork {
     friend bool operator==(const Told&, const Told&) = default;
   };
   const std::optional<Told>& told() const { return told_; }
+  bool is_recovering() const { return step_ == Step::Recovering; }
   bool is_resting() const { return step_ == Step::Resting; }
 
  private:
@@ -149,6 +150,7 @@ class MigWork {
 
   std::optional<MigLabels> labels_;
   bool is_fresh_ = true;
+  bool was_set_ = false;  // the label, while we looked
   bool was_refused_ = false;  // by what is in use: tried again when that is gone
   std::optional<Told> told_;
   std::string applying_;  // the configuration under way

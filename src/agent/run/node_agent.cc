@@ -15,12 +15,14 @@ namespace jogak::agent {
 
 namespace {
 
-// Costs 20 ms for each GPU and direction on real drivers, so only where it is wanted.
-bool wants_pcie_throughput(const Counters& counters) {
-  return std::ranges::any_of(counters.specs, [](const CounterSpec& spec) {
-    return spec.field != nullptr && (spec.field->name == "DCGM_FI_DEV_PCIE_TX_THROUGHPUT" ||
-                                     spec.field->name == "DCGM_FI_DEV_PCIE_RX_THROUGHPUT");
-  });
+// Some readings cost much, so only those that somebody is shown are made.
+nvml::SampleWants wants_of(const AgentOptions& options) {
+  nvml::SampleWants wants;
+  wants.gpm = options.reads_gpm;
+  if (!options.listen.is_on) return wants;
+  wants = sample_wants(options.render.counters);
+  wants.gpm = wants.gpm || options.reads_gpm;
+  return wants;
 }
 
 NodeModelOptions model_options(const AgentOptions& options) {
@@ -33,10 +35,7 @@ GpuWatchOptions watch_options(const AgentOptions& options) {
   return {.sample_every = options.sample_every,
           .event_every = options.event_every,
           .facts_every = options.facts_every,
-          .wants = {.processes = true,
-                    .pcie_throughput =
-                        options.listen.is_on && wants_pcie_throughput(options.render.counters),
-                    .gpm = options.listen.is_on || options.reads_gpm},
+          .wants = wants_of(options),
           .worker = options.worker};
 }
 
@@ -61,8 +60,9 @@ NodeAgent::NodeAgent(Loop& loop, Log& log, std::unique_ptr<nvml::GpuSource> sour
   label_options_.machine = host_view_.machine;
   if (!options_.plugin.gfd.no_timestamp) label_options_.timestamp = loop.now();
   if (options_.listen.is_on) {
-    exporter_ = std::make_unique<Exporter>(ExporterOptions{.render = options_.render}, &registry_,
-                                           [this] { return loop_.now(); });
+    exporter_ = std::make_unique<Exporter>(
+        ExporterOptions{.render = options_.render, .job_folder = options_.job_folder}, &registry_,
+        [this] { return loop_.now(); });
   }
   mig_ = std::make_unique<MigWork>(loop, log, watch_->worker(), host_view_.mig_journal,
                                    options_.mig, mig_ports());
@@ -163,7 +163,8 @@ void NodeAgent::update_offer(const NodeSnapshot& node) {
 }
 
 void NodeAgent::update_wish(const NodeSnapshot& node, bool has_changed) {
-  if (!ports_.wish || (!has_node_labels(options_) && !options_.reports)) return;
+  const bool is_wanted = has_node_labels(options_) || options_.reports || mig_->told();
+  if (!ports_.wish || !is_wanted) return;
   if (!has_changed && told_health_ == node.health_changes && told_mig_ == mig_->told()) return;
   told_health_ = node.health_changes;
   told_mig_ = mig_->told();

@@ -18,6 +18,16 @@ namespace jogak::agent {
 namespace {
 
 constexpr int kHeaps = 2;
+constexpr TimeUs kSoon = 10 * kSecondInUs;
+constexpr TimeUs kLater = 600 * kSecondInUs;
+
+void give_back_after(Loop& loop, const std::shared_ptr<bool>& is_alive, TimeUs pause) {
+  loop.after(pause, [&loop, is_alive] {
+    if (!*is_alive) return;
+    give_back_memory();
+    give_back_after(loop, is_alive, kLater);
+  });
+}
 
 int drop_unwritten(dl_phdr_info* object, std::size_t /*size*/, void* page_size) {
   const std::uintptr_t page = *static_cast<const std::uintptr_t*>(page_size);
@@ -61,6 +71,11 @@ void give_back_memory() {
         return is_kernels || has_text_relocations(*object) ? 0 : drop_unwritten(object, size, data);
       },
       &page);
+}
+
+void keep_memory_small(Loop& loop, const std::shared_ptr<bool>& is_alive) {
+  give_back_memory();
+  give_back_after(loop, is_alive, kSoon);
 }
 
 }  // namespace jogak::agent

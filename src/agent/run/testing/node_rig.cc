@@ -28,13 +28,27 @@ AgentOptions NodeRig::quiet() {
   return options;
 }
 
-NodeRig::NodeRig(std::string_view machine_text, AgentOptions options) {
+NodeRig::NodeRig(std::string_view machine_text, AgentOptions options)
+    : options_(std::move(options)) {
   auto spec = nvml::sim::read_machine("m.yaml", nvml::testing::machine_text(machine_text));
   JOGAK_CHECK(spec.has_value(), "{}", spec.error().what);
   auto made = nvml::sim::Machine::create(
       *std::move(spec), {.now = [this, began = loop.now()] { return loop.now() - began; }});
   JOGAK_CHECK(made.has_value(), "{}", made.error().what);
   machine = *std::move(made);
+  make_node();
+}
+
+void NodeRig::restart() {
+  node.reset();
+  offers.clear();
+  wishes.clear();
+  make_node();
+  start();
+  node->on_node(labels, annotations);
+}
+
+void NodeRig::make_node() {
   HostView host;
   host.mig_journal = journal;
   NodePorts ports;
@@ -42,7 +56,7 @@ NodeRig::NodeRig(std::string_view machine_text, AgentOptions options) {
   ports.wish = [this](NodeWish wish) {
     wishes.push_back(std::move(wish));
     loop.post([this, alive = is_alive_] {
-      if (*alive && writes_node) write_node();
+      if (*alive && writes_node && !wishes.empty()) write_node();
     });
   };
   ports.ask_holdings = [this] {
@@ -59,8 +73,8 @@ NodeRig::NodeRig(std::string_view machine_text, AgentOptions options) {
   ports.holds = [this](std::map<PodName, std::string> told) { holds = std::move(told); };
   ports.failure = [this](const Error& error) { failures.push_back(error.what); };
   node = std::make_unique<NodeAgent>(
-      loop, log, nvml::NvmlSource::of_machine(machine, [this] { return loop.now(); }),
-      std::move(options), std::move(host), std::move(ports));
+      loop, log, nvml::NvmlSource::of_machine(machine, [this] { return loop.now(); }), options_,
+      std::move(host), std::move(ports));
 }
 
 std::string NodeRig::gpu_uuid(int gpu) const {

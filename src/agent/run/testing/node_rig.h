@@ -27,6 +27,8 @@ struct NodeRig {
   ~NodeRig() { *is_alive_ = false; }
 
   void start() { node->start(); }
+  // The agent dies where it is, and another one starts on the same GPUs, with the same journal.
+  void restart();
   std::string gpu_uuid(int gpu) const;
   // Each device of a resource in the last offer: "healthy", or the reason why it is not.
   std::vector<std::string> offered(std::string_view resource) const;
@@ -63,7 +65,9 @@ struct NodeRig {
   std::unique_ptr<NodeAgent> node;
 
  private:
+  void make_node();
   void write_node();
+  AgentOptions options_;
   std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
 };
 
