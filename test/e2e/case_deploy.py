@@ -47,14 +47,14 @@ REFUSED += [(verb, group, resource, "default", "") for verb, group, resource in 
     ("create", "", "serviceaccounts/token"), ("impersonate", "", "users"))]
 
 
-def reviews(kubectl, questions):
+def reviews_of(kubectl, account, questions):
     """What the API server says of each (verb, group, resource, namespace, name)."""
     items = []
     for verb, group, resource, namespace, name in questions:
         plain, _, part = resource.partition("/")
         items.append({
             "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-            "spec": {"user": ACCOUNT, "groups": ["system:serviceaccounts", "system:authenticated",
+            "spec": {"user": account, "groups": ["system:serviceaccounts", "system:authenticated",
                                                  "system:serviceaccounts:kube-system"],
                      "resourceAttributes": {"verb": verb, "group": group, "resource": plain,
                                             "subresource": part, "namespace": namespace,
@@ -70,16 +70,24 @@ def reviews(kubectl, questions):
     return [answer["status"]["allowed"] for answer in answers]
 
 
-def rules(kubectl, namespace):
+def reviews(kubectl, questions):
+    return reviews_of(kubectl, ACCOUNT, questions)
+
+
+def rules_of(kubectl, account, namespace):
     """{(verb, group, resource)} that the account may do there, names of objects left out"""
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
               "spec": {"namespace": namespace}}
-    answer = json.loads(kubectl("create", "--as", ACCOUNT, "--validate=false", "-f", "-",
+    answer = json.loads(kubectl("create", "--as", account, "--validate=false", "-f", "-",
                                 "-o", "json", stdin=json.dumps(review)))
     return {(verb, group, resource) for rule in answer["status"]["resourceRules"]
             for verb in rule["verbs"] for group in rule["apiGroups"]
             for resource in rule["resources"]
             if group not in ("authorization.k8s.io", "authentication.k8s.io")}  # everybody's
+
+
+def rules(kubectl, namespace):
+    return rules_of(kubectl, ACCOUNT, namespace)
 
 
 class Applied:

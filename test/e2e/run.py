@@ -19,7 +19,8 @@ import tempfile
 import time
 import xml.sax.saxutils
 
-import case_deploy  # noqa: F401  the cases register themselves
+import case_agent  # noqa: F401  the cases register themselves
+import case_deploy  # noqa: F401
 import case_gpus  # noqa: F401
 import case_kubectl  # noqa: F401
 import case_nodes  # noqa: F401
