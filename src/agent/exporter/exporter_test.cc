@@ -14,6 +14,7 @@
 
 #include "agent/model/testing/made_node.h"
 #include "base/file.h"
+#include "base/testing/temp_folder.h"
 
 namespace jogak::agent {
 namespace {
@@ -50,6 +51,20 @@ class AnswerWriter : public net::ResponseWriter {
 
   Answer answer;
 };
+
+TEST(ReadJobs, FilesAreDevicesAndLinesAreJobs) {
+  const TempFolder folder;
+  const auto put = [&](const std::string& name, std::string_view text) {
+    ASSERT_TRUE(write_file(folder.path(name), text));
+  };
+  put("0", "41\n42\r\n\n");
+  put("1.7", " job-a ");
+  put("2", "\n");
+  put("notes.txt", "43\n");
+  put("3", "\xff\xfe\n");
+  EXPECT_EQ(read_jobs(folder.path("")), (JobTable{{"0", {"41", "42"}}, {"1.7", {"job-a"}}}));
+  EXPECT_EQ(read_jobs(folder.path("none")), JobTable{});
+}
 
 class ExporterTest : public ::testing::Test {
  protected:

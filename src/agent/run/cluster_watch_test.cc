@@ -66,16 +66,18 @@ class ClusterWatchTest : public ::testing::Test {
                               R"("items":[)" +
                               lists_[kind] + "]}"});
   }
-  void start(bool has_pods) {
+  void start(bool has_pods, bool has_pod_labels = false) {
     watch_ = std::make_unique<ClusterWatch>(
-        api_, log_, ClusterWatch::Options{.node = "n1", .has_pods = has_pods},
+        api_, log_,
+        ClusterWatch::Options{.node = "n1", .has_pods = has_pods, .has_pod_labels = has_pod_labels},
         ClusterWatch::Events{
             .on_node =
                 [this](const Labels& labels, const std::map<std::string, std::string>& texts) {
                   labels_.push_back(labels);
                   annotations_ = texts;
                 },
-            .on_asks = [this](std::vector<MigAsk> asks) { asks_.push_back(std::move(asks)); }});
+            .on_asks = [this](std::vector<MigAsk> asks) { asks_.push_back(std::move(asks)); },
+            .on_pods = [this](PodTable pods) { tables_.push_back(std::move(pods)); }});
     loop_.run_for(kSecondInUs);
   }
   void tell(const std::string& kind, const std::string& type, const std::string& object) {
@@ -94,6 +96,7 @@ class ClusterWatchTest : public ::testing::Test {
   std::vector<Labels> labels_;
   std::map<std::string, std::string> annotations_;
   std::vector<std::vector<MigAsk>> asks_;
+  std::vector<PodTable> tables_;
   std::unique_ptr<ClusterWatch> watch_;
 };
 
@@ -138,6 +141,29 @@ TEST_F(ClusterWatchTest, AWishThatCannotBeReadIsSaidAndTheOthersCount) {
   start(true);
   EXPECT_THAT(asks_.back(), ElementsAre(Field(&MigAsk::pod, PodName{"ml", "good"})));
   EXPECT_THAT(lines_.lines, ElementsAre(HasSubstr("jogak.io/mig-profile")));
+}
+
+TEST_F(ClusterWatchTest, LabelsOfPodsAreToldWhereTheyAreWanted) {
+  const auto labelled = [](int version, const std::string& labels) {
+    return R"({"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"ml","name":"a","uid":"u-a",)"
+           R"("resourceVersion":")" +
+           std::to_string(version) + R"(","labels":{)" + labels +
+           R"(}},"spec":{"nodeName":"n1","containers":[{"name":"c","image":"i"}]},)"
+           R"("status":{"phase":"Running"}})";
+  };
+  lists_["Node"] = node(5, "");
+  lists_["Pod"] = labelled(3, R"("app":"x")") + "," + pod(4, "done", "", "Succeeded");
+  start(false, true);
+  const std::pair<std::string, std::string> key("ml", "a");
+  ASSERT_THAT(tables_, SizeIs(1));
+  EXPECT_EQ(tables_[0], (PodTable{{key, {.uid = "u-a", .labels = {{"app", "x"}}}}}));
+  EXPECT_THAT(asks_, IsEmpty());
+  tell("Pod", "MODIFIED", labelled(6, R"("app":"x")"));
+  EXPECT_THAT(tables_, SizeIs(1)) << "nothing that matters changed";
+  tell("Pod", "MODIFIED", labelled(7, R"("app":"y")"));
+  EXPECT_EQ(tables_.back().at(key).labels[0].second, "y");
+  tell("Pod", "DELETED", labelled(8, R"("app":"y")"));
+  EXPECT_THAT(tables_.back(), IsEmpty());
 }
 
 TEST_F(ClusterWatchTest, AnOutageIsToldOnce) {

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -69,6 +70,24 @@ TEST(ExporterEnvironment, VariablesOfTheIncumbentAreUnderstood) {
   EXPECT_EQ(read->render.xid_window, 60 * kSecondInUs);
   EXPECT_EQ(read->pod_resources_socket, "/run/k.sock");
   EXPECT_FALSE(read->render.virtual_gpus);
+}
+
+TEST(ExporterEnvironment, PodLabelsJobsAndTheWebConfiguration) {
+  const auto read = read_exporter_environment(
+      env_of({{"DCGM_EXPORTER_KUBERNETES_ENABLE_POD_LABELS", "true"},
+              {"DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX", "^app, team$"},
+              {"DCGM_HPC_JOB_MAPPING_DIR", "/jobs"},
+              {"DCGM_EXPORTER_WEB_CONFIG_FILE", "/web.yaml"}}));
+  ASSERT_TRUE(read) << read.error().what;
+  EXPECT_TRUE(read->render.pod_k8s_labels);
+  EXPECT_EQ(read->render.pod_label_allowlist, (std::vector<std::string>{"^app", "team$"}));
+  EXPECT_EQ(read->job_folder, "/jobs");
+  EXPECT_EQ(read->web_config, "/web.yaml");
+  EXPECT_THAT(read_exporter_environment(
+                  env_of({{"DCGM_EXPORTER_KUBERNETES_POD_LABEL_ALLOWLIST_REGEX", "["}}))
+                  .error()
+                  .what,
+              HasSubstr("POD_LABEL_ALLOWLIST_REGEX: \"[\" is no regular expression"));
 }
 
 TEST(ExporterEnvironment, ErrorsNameTheVariable) {
