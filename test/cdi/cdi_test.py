@@ -21,10 +21,12 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "real-node")]
 import cdi_rules  # noqa: E402
 import isolation  # noqa: E402
 import node as real_node  # noqa: E402
+import small_grpc  # noqa: E402
 from isolation import control_plane  # noqa: E402
 
 SKIPPED = 77
 SECONDS_MAX = 20
+NETWORK_OF_NODE = 2  # of a CRI NamespaceOption
 FILE = "k8s.device-plugin.nvidia.com-gpu.json"
 MACHINES = ("a100-40gb-x8", "b200-x8", "mixed", "t4-x4")
 SLICED = """apiVersion: jogak.io/v1
@@ -169,20 +171,43 @@ def test_runc(folder):
 # ---- containerd ----------------------------------------------------------------------------------
 
 
+def cri(address, method, *pairs):
+    """Calls the runtime as a kubelet does."""
+    return small_grpc.call(address, "/runtime.v1.RuntimeService/" + method,
+                           small_grpc.message(*pairs))
+
+
+def run_by_cri(address, folder, name, *extra):
+    """What a container says that is asked for with these fields of its configuration."""
+    message = small_grpc.message
+    metadata = (1, message((1, name), (2, name), (3, "default")))
+    network = message((1, NETWORK_OF_NODE))
+    sandbox = message(metadata, (3, folder), (8, message(
+        (1, f"/{isolation.cgroup_name()}/{name}"), (2, message((1, network))))))
+    (pod,) = small_grpc.texts(cri(address, "RunPodSandbox", (1, sandbox)), 1)
+    config = message((1, message((1, name))), (2, message((1, real_node.IMAGE))), (3, "/bin/sh"),
+                     (3, "-c"), (3, LOOK), (11, name + ".log"), *extra,
+                     (15, message((2, message((3, message((1, NETWORK_OF_NODE))))))))
+    (container,) = small_grpc.texts(
+        cri(address, "CreateContainer", (1, pod), (2, config), (3, sandbox)), 1)
+    cri(address, "StartContainer", (1, container))
+    log = pathlib.Path(folder, name + ".log")
+    real_node.wait_for("the container has spoken", lambda: "/tmp/n0" in log.read_text())
+    # "TIME stdout F what it said"
+    return "\n".join(line.split(" ", 3)[3] for line in log.read_text().splitlines())
+
+
 def test_containerd(folder):
     driver = os.path.join(folder, "driver")
     real_node.make_driver(driver)
     spec = make_file(folder, sliced_machine(folder), driver)
     shutil.copy(os.path.join(folder, "cdi", FILE), "/run/cdi")
-    config = pathlib.Path(folder, "containerd.toml")
     address = os.path.join(folder, "containerd.sock")
-    config.write_text(f'version = 2\nroot = "{folder}/containerd"\nstate = "{folder}/run"\n'
-                      f'disabled_plugins = ["io.containerd.grpc.v1.cri"]\n'
-                      f'[grpc]\naddress = "{address}"\n', encoding="utf-8")
+    config = real_node.containerd_config(folder, address)
 
     def ctr(*words):
-        return subprocess.run(["ctr", "--address", address, *words], capture_output=True,
-                              text=True)
+        return subprocess.run(["ctr", "--address", address, "-n", "k8s.io", *words],
+                              capture_output=True, text=True)
     with open(os.path.join(folder, "containerd.log"), "wb") as log:
         daemon = subprocess.Popen(["containerd", "--config", config], stdout=log, stderr=log,
                                   preexec_fn=control_plane.die_with_parent)
@@ -191,19 +216,21 @@ def test_containerd(folder):
         archive = os.path.join(folder, "image.tar")
         real_node.test_image(archive)
         real_node.equal(ctr("images", "import", archive).returncode, 0, "import")
-
-        def run(*flags):
-            return ctr("run", "--rm", "--cgroup", f"/{isolation.cgroup_name()}/ctr", *flags,
-                       real_node.IMAGE, f"c{time.monotonic_ns()}", "/bin/sh", "-c", LOOK)
-        plain = run()
-        if plain.returncode != 0:
-            raise Left(f"containerd starts no container here: {plain.stderr.strip()}")
-        kind = spec["kind"]
-        done = run("--device", f"{kind}=1")
-        assert done.returncode == 0, done.stderr
-        check_said(done.stdout, next(
-            name for name, other in zip(names_of(spec), names_of(spec)[1:]) if other == "1"))
-        assert run("--device", f"{kind}=no-such").returncode != 0, "an unknown device was taken"
+        try:
+            run_by_cri(address, folder, "plain")
+        except OSError as why:
+            raise Left(f"containerd starts no container here: {why}") from why
+        uuid = names_of(spec)[2]
+        device = f"{spec['kind']}={uuid}"
+        message = small_grpc.message
+        check_said(run_by_cri(address, folder, "field", (17, message((1, device)))), uuid)
+        check_said(run_by_cri(address, folder, "annotated", (10, message(
+            (1, "cdi.k8s.io/nvidia-device-plugin_x"), (2, device)))), uuid)
+        try:
+            run_by_cri(address, folder, "unknown", (17, message((1, device + "0"))))
+        except OSError:
+            return
+        raise AssertionError("a device that no file has was taken")
     finally:
         daemon.terminate()
         daemon.wait()

@@ -136,6 +136,31 @@ def make_driver(root):
     pathlib.Path("/proc/driver/nvidia-caps/mig-minors").write_text("\n".join(lines) + "\n")
 
 
+def containerd_config(folder, socket):
+    """The path of a configuration with all that containerd writes below the folder."""
+    def below(name):
+        return os.path.join(folder, name)
+    is_two = containerd_version() >= (2, 0)
+    cri = "io.containerd.cri.v1.runtime" if is_two else "io.containerd.grpc.v1.cri"
+    images = (f'[plugins."io.containerd.cri.v1.images".pinned_images]\nsandbox = "{IMAGE}"\n'
+              if is_two else "")
+    sandbox = "" if is_two else f'sandbox_image = "{IMAGE}"\n'
+    networks = pathlib.Path(below("cni"))
+    networks.mkdir()
+    # Pods of the test use the node's network; this tells a kubelet that there is one.
+    (networks / "10-none.conflist").write_text(json.dumps({
+        "cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "loopback"}]}))
+    pathlib.Path(below("containerd.toml")).write_text(
+        f'version = {3 if is_two else 2}\nroot = "{below("containerd")}"\n'
+        f'state = "{below("containerd-run")}"\n[grpc]\naddress = "{socket}"\n'
+        f'[plugins."io.containerd.internal.v1.opt"]\npath = "{below("opt")}"\n'
+        f'[plugins."{cri}"]\n{sandbox}enable_cdi = true\n'
+        # a score below our own takes a capability that a container of a CI may lack
+        f'restrict_oom_score_adj = true\n'
+        f'[plugins."{cri}".cni]\nconf_dir = "{networks}"\n{images}', encoding="utf-8")
+    return below("containerd.toml")
+
+
 class Container:
     """A running container, seen from the node."""
 
@@ -233,27 +258,7 @@ class Node:
     # ---- containerd ---------------------------------------------------------------------------
 
     def start_containerd(self):
-        is_two = containerd_version() >= (2, 0)
-        cri = "io.containerd.cri.v1.runtime" if is_two else "io.containerd.grpc.v1.cri"
-        images = (f'[plugins."io.containerd.cri.v1.images".pinned_images]\nsandbox = "{IMAGE}"\n'
-                  if is_two else "")
-        sandbox = "" if is_two else f'sandbox_image = "{IMAGE}"\n'
-        networks = pathlib.Path(self.path("cni"))
-        networks.mkdir()
-        # Pods of the test use the node's network; this tells the kubelet that there is one.
-        (networks / "10-none.conflist").write_text(json.dumps({
-            "cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "loopback"}]}))
-        config = self.path("containerd.toml")
-        pathlib.Path(config).write_text(
-            f'version = {3 if is_two else 2}\nroot = "{self.path("containerd")}"\n'
-            f'state = "{self.path("containerd-run")}"\n'
-            f'[grpc]\naddress = "{self.containerd_socket}"\n'
-            f'[plugins."io.containerd.internal.v1.opt"]\npath = "{self.path("opt")}"\n'
-            f'[plugins."{cri}"]\n{sandbox}enable_cdi = true\n'
-            # a score below our own takes a capability that a container of a CI may lack
-            f'restrict_oom_score_adj = true\n'
-            f'[plugins."{cri}".cni]\nconf_dir = "{networks}"\n'
-            f'{images}', encoding="utf-8")
+        config = containerd_config(self.folder, self.containerd_socket)
         self.spawn("containerd", ["containerd", "--config", config])
         wait_for("containerd answers", lambda: self.ctr_output("version").returncode == 0)
 
