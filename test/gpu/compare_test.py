@@ -85,7 +85,8 @@ class CompareTest(unittest.TestCase):
         os.chmod(smi, 0o755)
         return subprocess.run(
             [sys.executable, os.path.join(HERE, "compare.py"), "--jogak", self.jogak, "--nvml",
-             source, "--smi", smi, "--node-name", "compared", "--record", os.path.join(self.folder, "kept.yaml")],
+             source, "--smi", smi, "--node-name", "compared", "--record",
+             os.path.join(self.folder, "kept.yaml")],
             capture_output=True, text=True)
 
     def test_equal_machines_are_equal(self):
