@@ -90,13 +90,17 @@ constexpr std::string_view kExamples[] = {
     "jogak up --nodes 500x8xH100 --topology racks=20",
     "kubectl get nodes,pods -A -o json > cluster.json; jogak up --cluster cluster.json",
     "jogak up --data ./state --port 6443",
+    "kubectl label node mig-0 nvidia.com/mig.config=all-2g.20gb --overwrite",
+    "kubectl annotate node train-0-0 jogak.io/gpu-fault=0=xid:79",
+    "kubectl get --raw /api/v1/nodes/train-0-0:9400/proxy/metrics",
 };
 
 constexpr ArgTable kTable = {
     .command = "jogak up",
     .summary =
         "Starts a playground on this machine: a Kubernetes API server, controllers, simulated GPU "
-        "nodes and the Jogak scheduler, in one process. It writes a kubeconfig and runs until "
+        "nodes (the node agent on simulated NVML) and the Jogak scheduler, in one process. It "
+        "writes a kubeconfig and runs until "
         "Ctrl-C. It is for trying out and testing; in production the API server is your own.",
     .flags = kFlags,
     .examples = kExamples,

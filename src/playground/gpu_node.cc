@@ -115,6 +115,7 @@ void GpuNode::look_at_mig(const Doc& node) {
   if (now == mig_labels_) return;
   mig_labels_ = std::move(now);
   tell_labels();
+  settle_soon();
   Loop& loop = context_.api.loop();
   loop.cancel(std::exchange(reboot_timer_, 0));
   if (mig_labels_.state != agent::kMigRebooting) return;
@@ -207,14 +208,24 @@ void GpuNode::on_offer(agent::PluginSnapshotPtr offer) {
       made.devices.push_back({.id = device.id, .is_healthy = device.is_healthy});
     }
   }
-  context_.on_change(name_);
+  if (has_settled_) return context_.on_change(name_);
+  settle_soon();
+}
+
+// Looked at when the agent has done what it is at: it offers what there is before it cuts.
+void GpuNode::settle_soon() {
+  context_.api.loop().post(guarded([this] {
+    if (has_settled_ || !is_settled()) return;
+    has_settled_ = true;
+    context_.on_change(name_);
+  }));
 }
 
 bool GpuNode::is_settled() const {
   const bool waits_for_mig = !mig_labels_.config.empty() &&
                              mig_labels_.state != agent::kMigSuccess &&
                              mig_labels_.state != agent::kMigFailed;
-  return is_ready() && !waits_for_mig && agent_->mig().is_resting();
+  return offer_ != nullptr && !waits_for_mig && agent_->mig().is_resting();
 }
 
 bool GpuNode::manages(std::string_view resource) const {

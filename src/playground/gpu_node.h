@@ -60,7 +60,8 @@ class GpuNode : public kubelet::NodeDevices {
   // It told its devices, and no change of their layout is under way.
   bool is_settled() const;
 
-  bool is_ready() const override { return offer_ != nullptr; }
+  // Pods that ran before this process did find the instances that they hold.
+  bool is_ready() const override { return has_settled_; }
   bool manages(std::string_view resource) const override;
   const std::vector<kubelet::HostResource>& resources() const override { return resources_; }
   std::vector<std::string> prefer(const std::string& resource,
@@ -81,6 +82,7 @@ class GpuNode : public kubelet::NodeDevices {
   GpuNode(const GpuNodeContext& context, std::string name);
   void start_agent();
   void reboot();
+  void settle_soon();
   void on_offer(agent::PluginSnapshotPtr offer);
   void on_wish(const agent::NodeWish& wish);
   void on_holds(const std::map<agent::PodName, std::string>& holds);
@@ -102,6 +104,7 @@ class GpuNode : public kubelet::NodeDevices {
   std::shared_ptr<nvml::sim::Machine> machine_;
   agent::PluginSnapshotPtr offer_;
   std::vector<kubelet::HostResource> resources_;
+  bool has_settled_ = false;                       // once
   std::map<std::string, Pod, std::less<>> pods_;   // by uid
   std::map<std::int64_t, agent::Holder> holders_;  // by pid
   std::int64_t next_pid_ = 4000;

@@ -101,7 +101,9 @@ kubelet::NodeDevices* GpuNodes::see_node(const Doc& node) {
 }
 
 bool GpuNodes::is_settled() const {
-  return std::ranges::all_of(nodes_, [](const auto& entry) { return entry.second->is_settled(); });
+  return std::ranges::all_of(nodes_, [](const auto& entry) {
+    return entry.second->is_ready() && entry.second->is_settled();
+  });
 }
 
 void GpuNodes::forget_node(const std::string& name) {

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "apiserver/object/meta.h"
+#include "base/testing/temp_folder.h"
 #include "playground/fleet.h"
 #include "test/playground/http_probe.h"
 #include "test/playground/world.h"
@@ -299,6 +300,50 @@ TEST_F(GpuNodeTest, AMachineThatIsNoneLeavesTheManifestsNumbers) {
     is_told |= event["message"].as_string().contains("expected COUNTxMODEL");
   }
   EXPECT_TRUE(is_told);
+}
+
+// A process that keeps its objects in a folder finds its machines as they were made at first, cuts
+// them as the labels say, and gives each pod what it held.
+TEST(GpuNodes, PodsKeepTheirDevicesOverARestart) {
+  const TempFolder folder;
+  const auto held = [](World& world) {
+    std::string all;
+    for (const std::string_view name : {"s0", "s1", "whole"}) {
+      const Doc pod = world.pod(name);
+      pod.get("status", "containerStatuses").append_json(all);
+    }
+    return all;
+  };
+  const auto nodes = [] {
+    std::vector<Doc> made = one(gpu_node("n", "1xA100-SXM4-80GB", "all-1g.10gb"));
+    made.push_back(gpu_node("m", "4xA30"));
+    return made;
+  };
+  std::string before;
+  {
+    PlaygroundOptions made = options();
+    made.server.data_dir = folder.path();
+    World world(nodes(), std::move(made));
+    world.run_for(2 * kSecondInUs);
+    for (const std::string_view name : {"s0", "s1"}) {
+      Doc pod = simple_pod(name, 1, 0);
+      pod.at("spec").at("containers").items()[0].at("resources", "limits").set(kSlice, "1");
+      world.add(std::move(pod));
+    }
+    world.add(simple_pod("whole", 1, 2));
+    world.run_for(5 * kSecondInUs);
+    EXPECT_EQ(world.count("", "Running"), 3U);
+    before = held(world);
+    EXPECT_THAT(before, HasSubstr("\"resourceID\":\"MIG-"));
+    ASSERT_TRUE(world.playground().server().flush().has_value());
+  }
+  PlaygroundOptions made = options();
+  made.server.data_dir = folder.path();
+  World world({}, std::move(made));
+  world.run_for(10 * kSecondInUs);
+  EXPECT_EQ(world.count("", "Running"), 3U);
+  EXPECT_EQ(held(world), before);
+  EXPECT_EQ(world.broken_rule(), "");
 }
 
 // Everything that happens is a function of the seed.

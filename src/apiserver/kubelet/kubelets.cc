@@ -4,6 +4,7 @@
 #include "apiserver/kubelet/kubelets.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -151,7 +152,11 @@ void Kubelets::sync_node(NodeState& node, const Doc& object) {
     }
   }
   node.ledger.set_allocatable(object.get("status", "allocatable"));
+  if (node.is_waiting()) node.has_waited = true;
   if (node.is_down || node.is_waiting()) return;
+  if (std::exchange(node.has_waited, false)) {
+    for (const controllers::PodViewPtr& pod : pods_.on_node(node.name)) queue_.add(pod->key());
+  }
   const std::string& unhealthy = annotations[kUnhealthy].as_string();
   node.ledger.set_withheld(read_unhealthy(unhealthy));
   // whoever took it for lost is told that it is not
@@ -203,22 +208,19 @@ void Kubelets::write_node_status(NodeState& node, const Doc& object) {
                              .set("operatingSystem", "linux")
                              .set("osImage", "Jogak simulated node")
                              .set("systemUUID", api::uid_of(object)));
-  const auto written = api_->patch("nodes", "", node.name, api::PatchType::Merge,
+  // Conditions of others (the node agent's) stay: they are merged by their type.
+  const auto written = api_->patch("nodes", "", node.name, api::PatchType::Strategic,
                                    Doc::object().set("status", std::move(status)), "status");
   if (!written.has_value()) node.has_status = false;  // the next change of the node tries again
 }
 
 // Plugins told something else: the node's numbers follow, and pods show the health of what they
-// hold. Pods that came before the plugins are admitted now.
+// hold.
 void Kubelets::on_devices(const std::string& name) {
   NodeState* node = find_node(name);
   if (node == nullptr || node->is_waiting()) return;
-  const bool is_first = !node->has_status;
   if (const auto object = api_->get("nodes", "", name); object.has_value()) {
     sync_node(*node, *object);
-  }
-  if (is_first) {
-    for (const controllers::PodViewPtr& pod : pods_.on_node(name)) queue_.add(pod->key());
   }
   for (auto& [uid, run] : node->runs) {
     bool has_changed = false;

@@ -67,6 +67,7 @@ class Kubelets : public controllers::Controller {
     std::string last_unhealthy;
     NodeDevices* devices = nullptr;
     std::vector<HostResource> told_devices;  // in the last status
+    bool has_waited = false;                 // pods may have come meanwhile
     NodeLedger ledger;
 
     bool is_waiting() const { return devices != nullptr && !devices->is_ready(); }

@@ -134,7 +134,8 @@ void Kubelets::begin(NodeState& node, const Doc& pod) {
     finish_stop(node, run);
     return;
   }
-  if (const auto rejection = node.ledger.admit(uid, pod, remembered(pod))) {
+  const std::vector<HeldDevices> before = remembered(pod);
+  if (const auto rejection = node.ledger.admit(uid, pod, before)) {
     const auto written = api_->patch(
         "pods", run.ns, run.name, api::PatchType::Merge,
         rejected_patch(pod, rejection->reason, rejection->message, api_->now()), "status");
@@ -145,7 +146,12 @@ void Kubelets::begin(NodeState& node, const Doc& pod) {
   run.is_admitted = true;
   take_devices(node, run, pod);
   run.facts.pod_ip = pod_ip(node.number, node.next_pod++);
-  if (pod.get("status", "phase").as_string() == "Running") return adopt(node, run, pod);
+  if (pod.get("status", "phase").as_string() == "Running") {
+    adopt(node, run, pod);
+    // It may have got other devices than it had, where those are gone.
+    if (node.ledger.held_by(uid) != before) write_status(node, run);
+    return;
+  }
   write_status(node, run);
   later(node, run, run.facts.admitted + run.plan.start_delay, &Kubelets::start_running);
 }
