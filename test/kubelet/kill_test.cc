@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agent is killed (SIGKILL) at each of its steps and started again, while pods come and go: no
-// device is ever held by two, and the CDI files are whole. And clients that talk nonsense, or not
-// at all, on the plugin's socket.
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
+// device is ever held by two, and the CDI files are whole.
 
 #include <csignal>
 #include <cstdlib>
@@ -142,46 +138,6 @@ TEST(KillTest, no_device_twice_and_no_torn_file_whatever_the_step) {
   }
   EXPECT_EQ(sockets, 1) << "sockets of dead agents are left";
   EXPECT_EQ(kubelet.complaints(), std::vector<std::string>());
-}
-
-int dial(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  EXPECT_EQ(::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  return fd;
-}
-
-TEST(JunkTest, nonsense_and_silence_on_the_socket_do_not_stop_it) {
-  TempFolder folder;
-  Kubelet kubelet(folder.path(), 1);
-  kubelet.start();
-  AgentThread agent(kubelet.socket(), {.facts = a100_node(2)});
-  ASSERT_TRUE(kubelet.wait([&] { return kubelet.counts(kGpu) == NodeCounts{2, 2}; }));
-  const std::string socket =
-      fs::path(kubelet.socket()).parent_path().string() + "/" + agent.status().front().socket;
-  Rng random(3, "junk");
-  std::vector<int> clients;
-  for (int i = 0; i < 60; ++i) {
-    const int fd = dial(socket);
-    std::string bytes = i % 3 == 0 ? "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" : "";
-    for (int n = 0; i % 3 != 1 && n < 200; ++n)
-      bytes.push_back(static_cast<char>(random.below(256)));
-    EXPECT_EQ(::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(bytes.size()));
-    if (i % 4 == 0) {
-      ::close(fd);
-    } else {
-      clients.push_back(fd);  // half open, or silent
-    }
-  }
-  const auto run =
-      kubelet.run({.name = "a", .containers = {{.name = "c", .devices = {{kGpu, 2}}}}});
-  EXPECT_TRUE(run) << run.error().what;
-  agent.change([](NodeState& state) { state.facts.gpus[0].is_lost = true; });
-  EXPECT_TRUE(kubelet.wait([&] { return kubelet.counts(kGpu) == NodeCounts{2, 1}; }));
-  for (const int fd : clients) ::close(fd);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "test/kubelet/kubelet.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -27,6 +28,7 @@ namespace {
 namespace api = ::v1beta1;
 namespace fs = std::filesystem;
 
+constexpr auto kDialTimeout = std::chrono::seconds(2);
 constexpr std::string_view kCheckpoint = "kubelet_internal_checkpoint";
 
 struct Device {
@@ -48,6 +50,7 @@ struct Assigned {
   std::string ns = {}, pod = {}, container = {}, resource = {}, id = {};
   bool is_running = true;  // an init container that has ended keeps its devices for the others
   bool is_init = false;
+  bool is_known = true;  // not yet, to a kubelet that has just started
 };
 
 }  // namespace
@@ -99,6 +102,7 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
       step("options", endpoint.resource);
     }
     grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kDialTimeout);
     api::DevicePluginOptions options;
     const bool has_options =
         endpoint.stub->GetDevicePluginOptions(&context, api::Empty(), &options).ok();
@@ -110,7 +114,9 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
                           options.get_preferred_allocation_available() != endpoint.can_prefer)) {
         complaints.push_back("options differ from those of Register");
       }
+      endpoint.is_stopped = !has_options;
     }
+    if (!has_options) return;  // a plugin that cannot be reached is none
     const auto stream = endpoint.stub->ListAndWatch(&endpoint.watch_context, api::Empty());
     api::ListAndWatchResponse list;
     while (stream->Read(&list)) {
@@ -356,6 +362,7 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
   std::map<std::string, std::map<std::string, Device>> devices;
   std::map<std::string, std::uint64_t> registrations;
   std::vector<Assigned> assigned;
+  std::atomic<std::uint64_t> lists = 0;
   std::map<std::pair<std::string, std::string>, std::string> last_health;  // resource, id
   std::vector<std::string> complaints;
   bool is_stopping = false;
@@ -373,9 +380,11 @@ class Lister final : public ::v1::PodResourcesLister::Service {
                     const ::v1::ListPodResourcesRequest* /*request*/,
                     ::v1::ListPodResourcesResponse* response) override {
     const std::scoped_lock lock(kubelet_.mutex);
+    ++kubelet_.lists;
+    kubelet_.changed.notify_all();
     std::set<std::pair<std::string, std::string>> pods;
     for (const Assigned& one : kubelet_.assigned) {
-      if (one.is_running) pods.emplace(one.ns, one.pod);
+      if (one.is_running && one.is_known) pods.emplace(one.ns, one.pod);
     }
     for (const auto& [ns, pod] : pods) kubelet_.fill(ns, pod, *response->add_pod_resources());
     return grpc::Status::OK;
@@ -438,7 +447,7 @@ std::string Kubelet::pod_resources_socket() const {
   return impl_->folder + "/pod-resources/kubelet.sock";
 }
 
-void Kubelet::start() {
+void Kubelet::start(Age age) {
   for (const fs::directory_entry& entry : fs::directory_iterator(impl_->plugins())) {
     if (entry.path().filename() != kCheckpoint) fs::remove_all(entry.path());
   }
@@ -446,14 +455,24 @@ void Kubelet::start() {
   {
     const std::scoped_lock lock(impl_->mutex);
     impl_->is_stopping = false;
+    for (Assigned& one : impl_->assigned) one.is_known = age == Age::Settled;
   }
   impl_->lister = std::make_unique<Lister>(*impl_);
   impl_->lister_server = serve(pod_resources_socket(), *impl_->lister);
-  // It has started long ago, by the looks: an agent waits for one that has just started.
-  fs::last_write_time(pod_resources_socket(),
-                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  if (age == Age::Settled) {
+    // It has started long ago, by the looks.
+    fs::last_write_time(pod_resources_socket(),
+                        fs::file_time_type::clock::now() - std::chrono::hours(1));
+  }
   impl_->server = serve(socket(), *impl_);
 }
+
+void Kubelet::learn_pods() {
+  const std::scoped_lock lock(impl_->mutex);
+  for (Assigned& one : impl_->assigned) one.is_known = true;
+}
+
+std::uint64_t Kubelet::lists() const { return impl_->lists; }
 
 void Kubelet::stop() {
   std::vector<std::shared_ptr<Endpoint>> all;
@@ -472,6 +491,12 @@ void Kubelet::stop() {
   const std::scoped_lock lock(impl_->mutex);
   impl_->endpoints.clear();
   impl_->devices.clear();
+}
+
+void Kubelet::lose(const std::string& resource) {
+  const std::scoped_lock lock(impl_->mutex);
+  const auto it = impl_->endpoints.find(resource);
+  if (it != impl_->endpoints.end()) it->second->watch_context.TryCancel();
 }
 
 bool Kubelet::wait(const std::function<bool()>& is_so, int timeout_ms) {

@@ -56,9 +56,17 @@ class Kubelet {
   ~Kubelet();
 
   // Wipes the folder, as a kubelet does, then serves. Assignments are kept over stop() and start(),
-  // as its checkpoint keeps them.
-  void start();
+  // as its checkpoint keeps them. A young one does as a real one does for its first second:
+  // PodResources List tells nothing of pods that ran before, until learn_pods(). One that is
+  // settled looks as if it had started long ago, so that nobody waits.
+  enum class Age : std::uint8_t { Settled, Young };
+  void start(Age age = Age::Settled);
+  void learn_pods();
+  std::uint64_t lists() const;  // answers of List; may be asked inside wait()
   void stop();
+
+  // Loses its connection to a plugin, and does not dial again by itself.
+  void lose(const std::string& resource);
 
   std::string socket() const;
   std::string pod_resources_socket() const;

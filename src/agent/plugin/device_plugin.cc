@@ -222,9 +222,18 @@ void DevicePlugin::on_registered(Served& served, const Result<void>& result) {
   served.retry = std::min(served.retry * 2, kRetryMax);
 }
 
+// A kubelet that was told and does not come may be unable to: a server that once ran out of
+// descriptors accepts nobody any more. Then it gets another one.
 void DevicePlugin::register_later(Served& served) {
   loop_.cancel(served.timer);
-  served.timer = loop_.after(served.unwatched, [this, &served] { register_resource(served); });
+  const bool is_again = served.unwatched > kUnwatchedMin;
+  served.timer = loop_.after(served.unwatched, [this, &served, is_again] {
+    if (is_again && options_.registers) {
+      serve(served);
+    } else {
+      register_resource(served);
+    }
+  });
   served.unwatched = std::min(served.unwatched * 2, kUnwatchedMax);
 }
 

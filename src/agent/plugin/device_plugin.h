@@ -8,7 +8,7 @@
 //   a resource:  Serving -> Registering -> Registered
 //                   ^            | refused, nobody there: again, soon
 //                   `------------+-- our socket vanished, the kubelet's was made anew, or the
-//                                    kubelet stopped watching
+//                                    kubelet stopped watching (if it does not come: Serving, anew)
 //
 // A resource that once was offered stays served with an empty list: the node then shows 0 of it.
 // Every server listens on a name of its own, so that two agents (an update that overlaps) do not
