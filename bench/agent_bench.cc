@@ -270,7 +270,6 @@ int run(const std::string& binary, int seconds, int pods) {
   starts(binary, folder, kubelet);
   MeasuredAgent agent(binary, folder);
   JOGAK_CHECK(kubelet.wait([&] { return is_offered(kubelet); }));
-  memory(agent, "just ready");
   for (int i = 0; i < kDevices; ++i) {
     const auto ran = kubelet.run(pod(i));
     JOGAK_CHECK(ran.has_value(), "pod {}: {}", i, ran.error().what);
@@ -285,6 +284,7 @@ int run(const std::string& binary, int seconds, int pods) {
   for (int i = 0; i < 16; ++i) kubelet.remove(pod(i).ns, pod(i).name);
   churn(folder, agent, kubelet, pods);
   memory(agent, fmt::format("after {} pods", pods));
+  tell("the most it ever had (VmHWM, at the start)", mib(agent.memory().peak_kib), "MiB");
   for (const std::string& complaint : kubelet.complaints()) {
     fmt::print("the kubelet complains: {}\n", complaint);
     is_all_met = false;

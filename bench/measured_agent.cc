@@ -186,7 +186,8 @@ Memory MeasuredAgent::memory() const {
           .anon_kib = number_after(status, "RssAnon:"),
           .file_kib = number_after(status, "RssFile:"),
           .pss_kib = number_after(rollup, "Pss:"),
-          .dirty_kib = number_after(rollup, "Private_Dirty:")};
+          .dirty_kib = number_after(rollup, "Private_Dirty:"),
+          .peak_kib = number_after(status, "VmHWM:")};
 }
 
 int MeasuredAgent::threads() const {

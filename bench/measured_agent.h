@@ -53,7 +53,7 @@ class Sleepers {
 std::string dense_machine(const std::vector<pid_t>& pids);
 
 struct Memory {
-  std::int64_t rss_kib = 0, anon_kib = 0, file_kib = 0, pss_kib = 0, dirty_kib = 0;
+  std::int64_t rss_kib = 0, anon_kib = 0, file_kib = 0, pss_kib = 0, dirty_kib = 0, peak_kib = 0;
 };
 
 class MeasuredAgent {
