@@ -31,8 +31,9 @@ LinkRate link_rate(const nvml::LinkCounters& before, const nvml::LinkCounters& a
   const std::int64_t rx = *after.rx_bytes - *before.rx_bytes;
   if (span <= 0 || tx < 0 || rx < 0) return {};
   const auto rate = [&](std::int64_t bytes) {
-    const double kib = static_cast<double>(bytes / 1024);
-    return static_cast<std::int64_t>(kib * kSecondInUs / static_cast<double>(span) / 1000);
+    const std::int64_t kib = bytes / 1024;
+    return static_cast<std::int64_t>(static_cast<double>(kib) * kSecondInUs /
+                                     static_cast<double>(span) / 1000);
   };
   return {.tx = rate(tx), .rx = rate(rx), .both = rate(tx + rx)};
 }
