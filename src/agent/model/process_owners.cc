@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 
@@ -148,23 +149,38 @@ std::optional<std::pair<std::string, Holder>> parse_container_log(std::string_vi
   return std::pair(std::move(id), std::move(holder));
 }
 
-std::optional<ProcessOwnerFinder::Known> ProcessOwnerFinder::look_up(std::int64_t pid) const {
+ProcessOwnerFinder::Inode ProcessOwnerFinder::inode_of(const std::string& path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) != 0) return {};
+  return {.number = info.st_ino,
+          .changed_ns = info.st_ctim.tv_sec * 1'000'000'000LL + info.st_ctim.tv_nsec};
+}
+
+ProcessOwnerFinder::Known* ProcessOwnerFinder::look_up(std::int64_t pid, bool& was_known) {
   const std::string folder = fmt::format("{}/{}", paths_.proc, pid);
+  const Inode inode = inode_of(folder + "/stat");
+  const auto before = known_.find(pid);
+  was_known = before != known_.end();
+  if (was_known && inode.number != 0 && before->second.inode == inode) return &before->second;
   const auto stat = read_file(folder + "/stat", kProcBytesMax);
-  if (!stat) return std::nullopt;
+  if (!stat) return nullptr;
   // Field 22, counted behind the name, which stands in parentheses and may hold anything.
   std::string_view rest = std::string_view(*stat).substr(std::min(stat->rfind(')'), stat->size()));
   for (int i = 0; i < 20 && !rest.empty(); ++i) {
     const std::size_t space = rest.find(' ');
     rest = space == std::string_view::npos ? std::string_view() : rest.substr(space + 1);
   }
-  Known known = {.start = std::string(rest.substr(0, rest.find(' '))), .cgroup = {}};
-  const auto before = known_.find(pid);
-  if (before != known_.end() && before->second.start == known.start) return before->second;
+  const std::string_view start = rest.substr(0, rest.find(' '));
+  was_known = was_known && before->second.start == start;
+  if (was_known) {
+    before->second.inode = inode;
+    return &before->second;
+  }
   const auto cgroup = read_file(folder + "/cgroup", kProcBytesMax);
-  if (!cgroup) return std::nullopt;
-  known.cgroup = parse_cgroup(*cgroup);
-  return known;
+  if (!cgroup) return nullptr;
+  Known& known = known_[pid];
+  known = {.inode = inode, .start = std::string(start), .cgroup = parse_cgroup(*cgroup)};
+  return &known;
 }
 
 std::optional<Holder> ProcessOwnerFinder::holder_of(const CgroupOwner& cgroup) const {
@@ -193,14 +209,15 @@ void ProcessOwnerFinder::list_folders() {
 }
 
 ProcessOwners ProcessOwnerFinder::find(const std::vector<std::int64_t>& pids) {
-  std::map<std::int64_t, Known> known;
+  ++round_;
   bool is_listed = false;
   ProcessOwners owners;
   for (const std::int64_t pid : pids) {
-    auto found = look_up(pid);
-    if (!found) continue;
-    const bool was_known = known_.contains(pid) && known_.at(pid).start == found->start;
-    const CgroupOwner& cgroup = found->cgroup;
+    bool was_known = false;
+    Known* const known = look_up(pid, was_known);
+    if (known == nullptr) continue;
+    known->round = round_;
+    const CgroupOwner& cgroup = known->cgroup;
     const bool is_pods = !cgroup.pod_uid.empty() || !cgroup.container_id.empty();
     auto holder = holder_of(cgroup);
     // A process of the host stays one; one of a pod may be older than its log file.
@@ -211,9 +228,8 @@ ProcessOwners ProcessOwnerFinder::find(const std::vector<std::int64_t>& pids) {
       holder = holder_of(cgroup);
     }
     if (holder) owners.emplace(pid, *std::move(holder));
-    known.emplace(pid, *std::move(found));
   }
-  known_ = std::move(known);
+  std::erase_if(known_, [this](const auto& entry) { return entry.second.round != round_; });
   return owners;
 }
 

@@ -47,22 +47,34 @@ class ProcessOwnerFinder {
  public:
   explicit ProcessOwnerFinder(OwnerPaths paths = {}) : paths_(std::move(paths)) {}
 
-  // Owners of these pids, as far as they can be found. A pid that was asked before costs one small
-  // read, to see that it is the same process still; the folders are listed only when a pod or
-  // container is not known yet. What is not asked again is forgotten.
+  // Owners of these pids, as far as they can be found. A pid that was asked before costs one look
+  // at a file's inode, to see that it is the same process still; the folders are listed only when a
+  // pod or container is not known yet. What is not asked again is forgotten.
   ProcessOwners find(const std::vector<std::int64_t>& pids);
 
  private:
-  struct Known {
-    std::string start;  // of the process, as /proc/<pid>/stat has it: tells a pid used again
-    CgroupOwner cgroup;
+  // Of /proc/<pid>/stat. The kernel makes a new inode for each process, and may make one again for
+  // the same: equal ones mean one process.
+  struct Inode {
+    std::uint64_t number = 0;  // 0: there is no file
+    std::int64_t changed_ns = 0;
+    friend bool operator==(const Inode&, const Inode&) = default;
   };
-  std::optional<Known> look_up(std::int64_t pid) const;
+  struct Known {
+    Inode inode;
+    std::string start;  // of the process, as that file has it: tells a pid used again
+    CgroupOwner cgroup;
+    std::uint64_t round = 0;  // of find(), when it was asked for last
+  };
+  static Inode inode_of(const std::string& path);
+  // Null: there is no such process. `was_known`: it was there before.
+  Known* look_up(std::int64_t pid, bool& was_known);
   std::optional<Holder> holder_of(const CgroupOwner& cgroup) const;
   void list_folders();
 
   OwnerPaths paths_;
   std::map<std::int64_t, Known> known_;
+  std::uint64_t round_ = 0;
   std::map<std::string, Holder> by_container_;  // by container id
   std::map<std::string, Holder> by_pod_;        // by pod uid
 };
