@@ -104,6 +104,28 @@ TEST_F(AgentRun, a_pod_gets_two_and_is_seen_in_the_metrics) {
   EXPECT_THAT(kubelet_.complaints(), IsEmpty());
 }
 
+TEST_F(AgentRun, a_kubelet_that_has_just_started_loses_nobody_a_gpu) {
+  AgentProcess agent(binary(), flags(kEightGpus));
+  ASSERT_TRUE(wait_for(kGpu, {8, 8}));
+  const auto pod = [](const std::string& name) {
+    return kubelet::PodAsk{.name = name, .containers = {{.name = "main", .devices = {{kGpu, 2}}}}};
+  };
+  ASSERT_TRUE(kubelet_.run(pod("before")));
+  ASSERT_TRUE(wait_for_page(agent, "pod=\"before\""));
+  kubelet_.stop();
+  kubelet_.start(Kubelet::Age::Young);
+  ASSERT_TRUE(wait_for(kGpu, {8, 8}));
+  ASSERT_TRUE(kubelet_.run(pod("after")));  // makes the agent ask
+  const std::uint64_t lists = kubelet_.lists();
+  ASSERT_TRUE(kubelet_.wait([&] { return kubelet_.lists() >= lists + 3; }));
+  EXPECT_THAT(agent.get("/metrics")->body, HasSubstr("pod=\"before\""));
+  kubelet_.learn_pods();
+  ASSERT_TRUE(wait_for_page(agent, "pod=\"after\""));
+  EXPECT_THAT(agent.get("/metrics")->body, HasSubstr("pod=\"before\""));
+  EXPECT_EQ(agent.stop(), 0);
+  EXPECT_THAT(agent.log(), HasSubstr("does not know all of its pods yet"));
+}
+
 TEST_F(AgentRun, a_gpu_fails_and_is_well_again_after_a_reset) {
   AgentProcess agent(binary(), flags(std::string(kEightGpus) + R"(faults:
 - {kind: xid, at: 2s, gpu: 4, code: 79}
