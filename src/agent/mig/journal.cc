@@ -230,7 +230,13 @@ Result<MigJournal> MigJournalFile::load() {
   const auto text = read_file(path_, kJournalBytesMax);
   if (!text && text.error().code == Errc::NotFound) return MigJournal{};
   if (!text) return std::unexpected(text.error());
-  return read_journal(path_, *text);
+  auto journal = read_journal(path_, *text);
+  if (!journal) {
+    journal.error().what +=
+        "; it tells of a change that was cut short: if the GPUs are as they "
+        "should be, remove the file";
+  }
+  return journal;
 }
 
 Result<void> MigJournalFile::save(const MigJournal& journal) {
