@@ -130,6 +130,73 @@ TEST(PluginConfig, errors_name_the_place_and_the_cure) {
   has(read("version: v1\nflags: {plugin: {deviceListStrategy: {a: b}}}\n"), "deviceListStrategy");
 }
 
+// "flags.plugin.passDeviceSpecs" with that value, as a file.
+std::string file_with(std::string_view key, std::string_view value) {
+  std::string text = "version: v1\n";
+  std::string indent;
+  while (true) {
+    const std::size_t dot = key.find('.');
+    text += indent + std::string(key.substr(0, dot)) + ":";
+    if (dot == std::string_view::npos) break;
+    text += "\n";
+    indent += "  ";
+    key.remove_prefix(dot + 1);
+  }
+  return text + " " + std::string(value) + "\n";
+}
+
+TEST(PluginConfig, every_switch_refuses_what_is_neither_true_nor_false_by_its_name) {
+  int switches = 0;
+  for (const PluginSetting& setting : plugin_settings()) {
+    if (!setting.is_switch) continue;
+    ++switches;
+    for (const char* const value : {"perhaps", "2", "[]", "{a: b}"}) {
+      const auto refused = [&](const Result<ReadConfig>& result, std::string_view name) {
+        ASSERT_FALSE(result) << name << " " << value;
+        EXPECT_NE(result.error().what.find(name), std::string::npos) << result.error().what;
+        EXPECT_EQ(result.error().what.find('\n'), std::string::npos) << result.error().what;
+      };
+      if (!setting.flag.empty()) {
+        refused(read("", {{std::string(setting.flag), value}}), "--" + std::string(setting.flag));
+      }
+      if (!setting.env.empty()) {
+        refused(read("", {}, {{std::string(setting.env), value}}), setting.env);
+      }
+      if (!setting.key.empty()) refused(read(file_with(setting.key, value)), setting.key);
+    }
+  }
+  EXPECT_GT(switches, 5);
+}
+
+TEST(PluginConfig, every_setting_of_the_file_refuses_a_map_and_a_misspelt_name) {
+  for (const PluginSetting& setting : plugin_settings()) {
+    if (setting.key.empty()) continue;
+    const auto map = read(file_with(setting.key, "{a: {b: c}}"));
+    ASSERT_FALSE(map) << setting.key;
+    EXPECT_NE(map.error().what.find(setting.key), std::string::npos) << map.error().what;
+    const auto misspelt = read(file_with(std::string(setting.key) + "x", "true"));
+    ASSERT_FALSE(misspelt) << setting.key;
+    EXPECT_NE(misspelt.error().what.find(std::string(setting.key) + "x"), std::string::npos)
+        << misspelt.error().what;
+  }
+}
+
+TEST(PluginConfig, broken_files_are_refused_in_one_line) {
+  for (const char* const text :
+       {"version", "version: [", "{", "\xff\xfe", "version: v1\n\tflags: {}\n", "- version: v1\n",
+        "version: v1\nversion: v1\nflags: 3\n", "version: v1\nflags: []\n",
+        "version: v1\nsharing: 4\n", "version: v1\nsharing: {timeSlicing: []}\n",
+        "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: -1}]}}\n",
+        "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: x}]}}\n",
+        "version: v1\nsharing: {timeSlicing: {resources: [{replicas: 2}]}}\n",
+        "version: v1\nunknown: 1\n", "--- {version: v1}\n--- {version: v1}\n",
+        "version: &a v1\nflags: *b\n"}) {
+    const auto result = read(text);
+    ASSERT_FALSE(result) << text;
+    EXPECT_EQ(result.error().what.find('\n'), std::string::npos) << result.error().what;
+  }
+}
+
 TEST(PluginConfig, what_has_no_effect_is_said) {
   const auto result = read(
       "version: v1\nresources: {gpus: [{pattern: '*', name: gpu}]}\nsharing:\n  timeSlicing:\n"
