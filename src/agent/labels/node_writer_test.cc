@@ -80,6 +80,20 @@ TEST(NodePatches, AnEmptyWishLeavesNoTrace) {
                      "jogak.io/gpus":null}}})"));
 }
 
+TEST(NodePatches, LastingOnesAreWrittenAndStayWhenNobodyWishesThem) {
+  NodeWish wish;
+  wish.lasting_labels = {{"nvidia.com/mig.config.state", "success"}};
+  wish.lasting_annotations = {{"jogak.io/mig.config.state-of", "all-1g.5gb"}};
+  json node = json::parse(R"({"metadata":{"name":"n1"}})");
+  auto patches = node_patches(node.dump(), wish, kNow);
+  ASSERT_TRUE(patches);
+  node.merge_patch(json::parse(patches->node));
+  EXPECT_EQ(node["metadata"]["labels"]["nvidia.com/mig.config.state"], "success");
+  EXPECT_EQ(node["metadata"]["annotations"]["jogak.io/mig.config.state-of"], "all-1g.5gb");
+  EXPECT_TRUE(node_patches(node.dump(), wish, kNow)->node.empty());
+  EXPECT_TRUE(node_patches(node.dump(), {}, kNow)->node.empty()) << "they stay";
+}
+
 TEST(NodePatches, TaintsOfOthersStayInPlace) {
   const std::vector<Taint> ours = {
       {.key = "jogak.io/gpu-unhealthy", .value = "true", .effect = "NoSchedule"}};

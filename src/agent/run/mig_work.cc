@@ -27,7 +27,8 @@ MigWork::MigWork(Loop& loop, Log& log, nvml::Worker& worker, std::shared_ptr<Mig
       store_(std::move(store)),
       options_(std::move(options)),
       ports_(std::move(ports)),
-      has_holders_(ports_.ask_holdings == nullptr) {}
+      has_holders_(ports_.ask_holdings == nullptr),
+      has_heard_(has_holders_) {}
 
 MigWork::~MigWork() { loop_.cancel(timer_); }
 
@@ -35,7 +36,7 @@ MigWork::~MigWork() { loop_.cancel(timer_); }
 
 void MigWork::on_facts() {
   const std::uint64_t generation = ports_.node()->facts->generation;
-  // What a reset or a reboot took away is made again.
+  // What a reload of the driver took away is made again.
   if (std::exchange(generation_, generation) != generation) is_fresh_ = true;
   has_facts_ = true;
   switch (step_) {
@@ -55,6 +56,8 @@ void MigWork::on_holdings(const Error* error) {
   // A kubelet that does not serve the API never will: processes alone say what is in use.
   const bool is_answer = error == nullptr || error->code == Errc::NotFound;
   has_holders_ = has_holders_ || is_answer;
+  has_heard_ = true;
+  is_answered_ = is_answer;
   switch (step_) {
     case Step::Recovering:
       if (is_answer && !std::exchange(is_recovering_, true)) recover();
@@ -160,8 +163,10 @@ void MigWork::rest() {
 }
 
 void MigWork::look() {
-  if (step_ != Step::Resting || !has_facts_ || !has_holders_ || store_ == nullptr) return;
-  if (!look_at_label()) look_at_asks();
+  if (step_ != Step::Resting || !has_facts_ || store_ == nullptr) return;
+  // A label is looked at although the kubelet does not answer: it then fails for that reason.
+  if (has_heard_ && look_at_label()) return;
+  if (has_holders_) look_at_asks();
 }
 
 // ---- the label -------------------------------------------------------------------------------
@@ -182,12 +187,13 @@ Result<MigWork::Reports> MigWork::plans(std::span<const MigGoal> goals) {
   return reports;
 }
 
-// The label is answered when it changes, at the start, after a reset, and when what was in the way
+// The label is answered when it changes, at the start, after a reload, and when what was in the way
 // is gone. Not at other times: who cuts by hand is let be.
 bool MigWork::look_at_label() {
   if (!options_.answers_label || !labels_ || labels_->config.empty()) return false;
   const bool is_fresh = std::exchange(is_fresh_, false);
-  if (!is_fresh && !(was_refused_ && is_worth_another_try())) return false;
+  const bool may_retry = was_refused_ && is_answered_;
+  if (!is_fresh && !(may_retry && is_worth_another_try())) return false;
   const bool was_set = std::exchange(was_set_, false);
   // Carried out earlier: pods have cut the GPUs anew since, as they should.
   if (options_.cuts_on_demand && !was_set && labels_->state == kMigSuccess &&
@@ -452,6 +458,7 @@ void MigWork::ask_holdings() {
 void MigWork::give_up_asking(const std::string& why) {
   const Change change = *std::exchange(change_, std::nullopt);
   change.done(fail(Errc::Unavailable, "the kubelet cannot say which pods hold devices: {}", why));
+  was_refused_ = true;  // tried again once it answers
   rest();
 }
 

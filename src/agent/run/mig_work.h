@@ -93,6 +93,11 @@ class MigWork {
   };
   const std::optional<Told>& told() const { return told_; }
   bool is_recovering() const { return step_ == Step::Recovering; }
+  // From withholding devices to the facts that show the change, and at the start.
+  bool is_changing() const {
+    return step_ == Step::Withholding || step_ == Step::Asking || step_ == Step::Changing ||
+           step_ == Step::Reading || step_ == Step::Recovering;
+  }
   bool is_resting() const { return step_ == Step::Resting; }
 
  private:
@@ -146,11 +151,13 @@ class MigWork {
   bool is_reading_journal_ = false, is_recovering_ = false;
   bool has_facts_ = false;
   bool has_holders_ = false;  // the kubelet answered, or cannot ever
+  bool has_heard_ = false;    // of the kubelet, if only that it does not answer
+  bool is_answered_ = true;   // the last time
   std::uint64_t generation_ = 0;
 
   std::optional<MigLabels> labels_;
   bool is_fresh_ = true;
-  bool was_set_ = false;  // the label, while we looked
+  bool was_set_ = false;      // the label, while we looked
   bool was_refused_ = false;  // by what is in use: tried again when that is gone
   std::optional<Told> told_;
   std::string applying_;  // the configuration under way

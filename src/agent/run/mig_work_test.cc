@@ -184,6 +184,27 @@ TEST(MigLabel, WithoutAnAnswerOfTheKubeletNothingIsChanged) {
   EXPECT_EQ(rig.node_label(kState), "failed");
   EXPECT_THAT(rig.node_annotation(kReason), HasSubstr("nobody listens"));
   EXPECT_THAT(rig.offered(kOneSlice), Each("healthy"));
+  const std::size_t offers = rig.offers.size();
+  rig.node->on_holdings(std::unexpected(rig.kubelet.error()));
+  rig.loop.run_for(120 * kSecondInUs);
+  EXPECT_EQ(rig.offers.size(), offers) << "not before it answers";
+  rig.kubelet = {};
+  rig.node->on_holdings(rig.holdings);
+  rig.loop.run_for(5 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "success");
+}
+
+TEST(MigLabel, AKubeletThatNeverAnsweredIsSaid) {
+  NodeRig rig(kCutH100, mixed());
+  rig.kubelet = fail(Errc::Unavailable, "nobody listens");
+  rig.start();
+  rig.label(kConfig, "all-disabled");
+  rig.loop.run_for(5 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "") << "the first answer is on its way";
+  rig.node->on_holdings(std::unexpected(rig.kubelet.error()));
+  rig.loop.run_for(90 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "failed");
+  EXPECT_THAT(rig.instances(0), SizeIs(2));
 }
 
 TEST(MigLabel, AnotherOneWhileAChangeIsUnderWayIsCarriedOutAfterIt) {
@@ -213,6 +234,65 @@ TEST(MigLabel, AModeThatWantsAResetFailsAndSaysSo) {
   rig.loop.run_for(5 * kSecondInUs);
   EXPECT_EQ(rig.node_label(kState), "failed");
   EXPECT_THAT(rig.node_annotation(kReason), HasSubstr("reset"));
+}
+
+TEST(MigLabel, WhereSomebodyRebootsTheChangeGoesOnAfterIt) {
+  AgentOptions options = mixed();
+  options.mig.may_reboot = true;
+  NodeRig rig("identity: t\ngpus: [{model: A100-SXM4-40GB}]\n", options);
+  rig.start();
+  rig.node->on_holdings(rig.holdings);
+  rig.label(kConfig, "all-1g.5gb");
+  rig.loop.run_for(5 * kSecondInUs);
+  ASSERT_EQ(rig.node_label(kState), "rebooting");
+  rig.machine->reset_gpu(0);
+  rig.restart();
+  rig.node->on_holdings(rig.holdings);
+  rig.loop.run_for(5 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "success");
+  EXPECT_THAT(rig.instances(0), AllOf(SizeIs(7), Each("1g.5gb")));
+}
+
+TEST(MigLabel, ARebootThatChangedNothingFails) {
+  AgentOptions options = mixed();
+  options.mig.may_reboot = true;
+  NodeRig rig("identity: t\ngpus: [{model: A100-SXM4-40GB}]\n", options);
+  rig.start();
+  rig.node->on_holdings(rig.holdings);
+  rig.label(kConfig, "all-1g.5gb");
+  rig.loop.run_for(5 * kSecondInUs);
+  ASSERT_EQ(rig.node_label(kState), "rebooting");
+  rig.restart();
+  rig.node->on_holdings(rig.holdings);
+  rig.loop.run_for(5 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "failed");
+}
+
+TEST(MigLabel, AProcessOfNoPodStandsInTheWay) {
+  MigRig rig(R"(identity: t
+gpus:
+- model: H100-SXM5-80GB
+  processes: [{pid: 4711, name: python}]
+)");
+  rig.label(kConfig, "all-1g.10gb");
+  rig.loop.run_for(5 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "failed");
+  EXPECT_THAT(rig.node_annotation(kReason), HasSubstr("4711"));
+}
+
+TEST(MigLabel, ADriverThatCameBackEmptyIsCutAgain) {
+  MigRig rig(std::string(kTwoH100) + R"(faults:
+- {kind: reset, at: 20s, gpu: 0}
+- {kind: reset, at: 20s, gpu: 1}
+- {kind: driverReload, at: 20s, for: 2s}
+)");
+  rig.label(kConfig, "all-1g.10gb");
+  rig.loop.run_for(5 * kSecondInUs);
+  ASSERT_EQ(rig.node_label(kState), "success");
+  rig.loop.run_for(100 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "success");
+  EXPECT_THAT(rig.instances(0), SizeIs(7));
+  EXPECT_THAT(rig.offered(kOneSlice), AllOf(SizeIs(14), Each("healthy")));
 }
 
 TEST(MigLabel, AnAgentThatStartsAgainLeavesASuccessAlone) {

@@ -190,24 +190,25 @@ void NodeAgent::write_features(const NodeSnapshot& node) {
 
 void NodeAgent::on_holdings(Result<std::vector<Holding>> holdings) {
   const TimeUs now = loop_.now();
-  if (holdings) {
-    if (!std::exchange(holdings_problem_, "").empty()) {
-      log_.info("the kubelet says again which pod holds what");
-    }
-    model_.on_holdings(*std::move(holdings), now);
-    if (ports_.holds && options_.reports && told_facts_ != nullptr) {
-      const auto node = model_.snapshot(now);
-      ports_.holds(holds_annotations(*node->facts, *node->holdings));
-    }
-  } else {
-    if (holdings_problem_ != holdings.error().what) {
+  if (!holdings) {
+    const Error error = std::move(holdings).error();
+    if (holdings_problem_ != error.what) {
       log_.warn("the kubelet cannot say which pod holds what; trying again",
-                {{"error", holdings.error().what}});
+                {{"error", error.what}});
     }
-    holdings_problem_ = holdings.error().what;
-    model_.on_holdings_failure(holdings.error(), now);
+    holdings_problem_ = error.what;
+    model_.on_holdings_failure(error, now);
+    return mig_->on_holdings(&error);
   }
-  mig_->on_holdings(holdings ? nullptr : &holdings.error());
+  if (!std::exchange(holdings_problem_, "").empty()) {
+    log_.info("the kubelet says again which pod holds what");
+  }
+  model_.on_holdings(*std::move(holdings), now);
+  if (ports_.holds && options_.reports && told_facts_ != nullptr) {
+    const auto node = model_.snapshot(now);
+    ports_.holds(holds_annotations(*node->facts, *node->holdings));
+  }
+  mig_->on_holdings(nullptr);
 }
 
 // ---- what the node says ----------------------------------------------------------------------
