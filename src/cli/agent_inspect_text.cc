@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tables of `jogak agent inspect`.
+#include <algorithm>
 #include <iterator>
 #include <set>
 #include <string>
@@ -40,25 +41,38 @@ std::string mig_text(const nvml::GpuFacts& gpu) {
 }
 
 std::string gpu_table(const NodeView& view) {
-  TextTable table({{"GPU", Align::Right},
-                   {"NAME"},
-                   {"BUS"},
-                   {"MINOR", Align::Right},
-                   {"NUMA", Align::Right},
-                   {"MIB", Align::Right},
-                   {"USED", Align::Right},
-                   {"UTIL", Align::Right},
-                   {"TEMP", Align::Right},
-                   {"POWER", Align::Right},
-                   {"MIG"}});
+  // What says nothing takes no room: a table has to fit into 80 columns where it can.
+  constexpr std::string_view kDomain = "00000000:";
+  const bool has_domains = std::ranges::any_of(view.node.gpus, [&](const nvml::GpuFacts& gpu) {
+    return !gpu.pci_bus_id.starts_with(kDomain);
+  });
+  const bool has_minors = std::ranges::any_of(view.node.gpus, [](const nvml::GpuFacts& gpu) {
+    return !gpu.minor || *gpu.minor != gpu.index;
+  });
+  std::vector<TextTable::Column> columns = {{"GPU", Align::Right}, {"NAME"}, {"BUS"}};
+  if (has_minors) columns.emplace_back("MINOR", Align::Right);
+  columns.insert(columns.end(), {{"NUMA", Align::Right},
+                                 {"MIB", Align::Right},
+                                 {"USED", Align::Right},
+                                 {"UTIL", Align::Right},
+                                 {"TEMP", Align::Right},
+                                 {"POWER", Align::Right},
+                                 {"MIG"}});
+  TextTable table(columns);
   for (std::size_t i = 0; i < view.node.gpus.size(); ++i) {
     const nvml::GpuFacts& gpu = view.node.gpus[i];
     const nvml::GpuSample& now = view.samples[i];
     const std::string power =
         now.power_mw ? fmt::format("{}W", *now.power_mw / 1000) : std::string(kNone);
-    table.add(gpu.index, gpu.name, gpu.pci_bus_id, shown(gpu.minor), shown(gpu.numa_node),
-              gpu.memory_mib, mib_of(now.memory.used_bytes), shown(now.gpu_percent, "%"),
-              shown(now.temperature_c, "C"), power, gpu.is_lost ? "LOST" : mig_text(gpu));
+    std::vector<std::string> cells = {
+        std::to_string(gpu.index), gpu.name,
+        has_domains ? gpu.pci_bus_id : gpu.pci_bus_id.substr(kDomain.size())};
+    if (has_minors) cells.push_back(shown(gpu.minor));
+    cells.insert(cells.end(), {shown(gpu.numa_node), std::to_string(gpu.memory_mib),
+                               mib_of(now.memory.used_bytes), shown(now.gpu_percent, "%"),
+                               shown(now.temperature_c, "C"), power,
+                               gpu.is_lost ? std::string("LOST") : mig_text(gpu)});
+    table.row(std::move(cells));
   }
   return table.text();
 }

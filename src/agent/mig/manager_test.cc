@@ -434,8 +434,13 @@ TEST(MigManagerRandom, EndsThereOrBack) {
     MigGoal wanted = goal(gpu, {});
     for (std::size_t i = 0; i < oracle.places().size(); ++i) {
       const auto& place = oracle.places()[i];
-      const auto& name = model.profiles[static_cast<std::size_t>(place.profile)].name;
-      if ((to >> i & 1) != 0) wanted.wanted.push_back({.profile = name, .count = 1});
+      const auto& profile = model.profiles[static_cast<std::size_t>(place.profile)];
+      const std::string& name = profile.name;
+      if ((to >> i & 1) != 0) {
+        const bool in_parts = profile.slices > 1 && rng.chance(1, 4);
+        wanted.wanted.push_back(
+            {.profile = in_parts ? "1c." + name : name, .count = in_parts ? profile.slices : 1});
+      }
       if ((from >> i & 1) == 0) continue;
       const int gi = world.gpus.put(gpu, name, place.start);
       if (rng.chance(1, 6)) world.gpus.use(gpu, gi, 100 + gi);
