@@ -275,6 +275,17 @@ TEST_F(DevicePluginTest, pod_resources_are_read_with_one_entry_per_device) {
   EXPECT_EQ(holdings->front().resource, kGpu);
   list(folder_.path("nobody.sock"));
   EXPECT_FALSE(holdings);
+  // The connection is kept, and the kubelet at its other end may end and another begin.
+  kubelet_.stop();
+  kubelet_.start();
+  list(kubelet_.pod_resources_socket());
+  EXPECT_TRUE(holdings) << holdings.error().what;
+  kubelet_.stop();
+  list(kubelet_.pod_resources_socket());
+  EXPECT_FALSE(holdings);
+  kubelet_.start();
+  list(kubelet_.pod_resources_socket());
+  EXPECT_TRUE(holdings) << holdings.error().what;
 }
 
 }  // namespace
