@@ -168,6 +168,7 @@ TEST(Counters, KnowsEveryFieldOfTheShippedFiles) {
                                       "DCGM_EXP_CLOCK_EVENTS_COUNT",
                                       "DCGM_EXP_GPU_HEALTH_STATUS",
                                       "DCGM_EXP_P2P_STATUS",
+                                      "dcgm_fi_prof_gr_engine_active",
                                       "DCGM_FI_DEV_NVLINK_BANDWIDTH_L0"}) {
     EXPECT_NE(find_field(name), nullptr) << name;
   }

@@ -696,11 +696,23 @@ std::vector<Field> engine_fields() {
   return all;
 }
 
+// Version 1 of dcgm-exporter wrote the names of these as they are, in small letters.
+std::vector<Field> old_profiling_fields() {
+  std::vector<Field> all = profiling_fields();
+  std::erase_if(all, [](const Field& field) { return field.name.ends_with("_RATIO"); });
+  for (Field& field : all) {
+    for (char& c : field.name) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+  }
+  return all;
+}
+
 std::vector<Field> all_fields() {
   std::vector<Field> all;
   for (std::vector<Field> (*const group)() :
        {label_fields, mode_fields, board_fields, use_fields, error_fields, link_fields,
-        profiling_fields, single_link_fields, engine_fields, other_fields}) {
+        profiling_fields, old_profiling_fields, single_link_fields, engine_fields, other_fields}) {
     std::ranges::move(group(), std::back_inserter(all));
   }
   std::ranges::sort(all, {}, &Field::name);
