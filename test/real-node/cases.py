@@ -116,6 +116,31 @@ def case_two_gpus_by_cdi_annotations(node):
     two_by_cdi(node, "cdi-annotations")
 
 
+def case_two_gpus_by_volume_mounts(node):
+    node.start_agent(A100, strategy="volume-mounts")
+    node.wait_allocatable(8)
+    node.run_pod("two", 2)
+    container = node.container("two")
+    folder = container.root() / "var/run/nvidia-container-devices"
+    equal(sorted(os.listdir(folder)), sorted(d for _, d in node.holds("two")), "mounted names")
+    equal(container.environment()["NVIDIA_VISIBLE_DEVICES"], "/var/run/nvidia-container-devices",
+          "NVIDIA_VISIBLE_DEVICES")
+    node.delete("two")
+    node.end("agent")
+
+
+def case_two_gpus_by_index(node):
+    node.start_agent(A100, "--device-id-strategy", "index")
+    node.wait_allocatable(8)
+    node.run_pod("two", 2)
+    container = node.container("two")
+    of_kubelet = [device for _, device in node.holds("two")]
+    equal(container.gpus(), sorted(of_kubelet), "GPUs")
+    check_devices(node, container, of_kubelet)
+    node.delete("two")
+    node.end("agent")
+
+
 # ---- one agent, and what happens to it ----------------------------------------------------------
 
 
@@ -413,6 +438,7 @@ def case_process_of_an_earlier_pod(node):
 
 CASES = (
     case_two_gpus_by_environment, case_two_gpus_by_cdi, case_two_gpus_by_cdi_annotations,
+    case_two_gpus_by_volume_mounts, case_two_gpus_by_index,
     case_everybody_agrees, case_kubelet_restart, case_agent_restart, case_agent_killed,
     case_agent_and_kubelet_restart, case_container_restarts_in_place, case_init_container,
     case_init_container_and_kubelet_restart,

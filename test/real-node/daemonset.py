@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # deploy/jogak-agent.yaml on the real node, as a user applies it: an image of the executable under
-# test, the shipped service account and the shipped privileges. Two things are added, which the
-# test's node lacks: simulated GPUs, and the address of the API server (no kube-proxy is there, and
-# pods have the node's network).
+# test, the shipped service account and the shipped privileges. What is added is what the test's node
+# lacks: simulated GPUs, a driver's files in a folder (as where a container installs the driver), and
+# the address of the API server (no kube-proxy is there, and pods have the node's network).
 
 import json
 import os
 import urllib.parse
 
 import node as real_node
+from cases import check_devices
 from node import GPU, HERE, NAME, equal, wait_for
 
 MANIFEST = os.path.join(HERE, "..", "..", "deploy", "jogak-agent.yaml")
@@ -24,10 +25,14 @@ CONDITIONS = ["GpuLinkErrors", "GpuMemoryErrors", "GpuThrottled", "GpuUnusable"]
 
 def patch(node):
     server = urllib.parse.urlparse(node.plane.url)
-    return json.dumps({"spec": {"template": {"spec": {"hostNetwork": True, "containers": [{
-        "name": "agent", "args": ["--nvml", MACHINE], "env": [
-            {"name": "KUBERNETES_SERVICE_HOST", "value": server.hostname},
-            {"name": "KUBERNETES_SERVICE_PORT", "value": str(server.port)}]}]}}}})
+    env = {"KUBERNETES_SERVICE_HOST": server.hostname,
+           "KUBERNETES_SERVICE_PORT": str(server.port),
+           "NVIDIA_DRIVER_ROOT": node.driver_root, "DEVICE_LIST_STRATEGY": "cdi-cri"}
+    return json.dumps({"spec": {"template": {"spec": {
+        "hostNetwork": True,
+        "volumes": [{"name": "driver-root", "hostPath": {"path": node.driver_root}}],
+        "containers": [{"name": "agent", "args": ["--nvml", MACHINE], "env": [
+            {"name": name, "value": value} for name, value in env.items()]}]}}}})
 
 
 def agent_pod(node):
@@ -72,8 +77,10 @@ def case_daemonset_tells_the_node(node):
 
 def case_daemonset_serves_pods(node):
     node.run_pod("two", 2)
-    uuids = node.container("two").visible()
-    equal(len(uuids), 2, f"GPUs in {uuids}")
+    container = node.container("two")
+    equal(len(container.gpus()), 2, f"GPUs in {container.gpus()}")
+    check_devices(node, container, container.gpus())
+    assert container.has_file("/usr/lib64/libcuda.so.1"), "no libcuda.so.1"
     wait_for("the pod says what it holds", lambda: node.pod("two")["metadata"].get(
         "annotations", {}).get("jogak.io/gpu-holds"))
     wait_for("the metrics name the pod", lambda: any(
@@ -91,7 +98,7 @@ def case_daemonset_is_rolled(node):
     node.wait_allocatable(8)
     assert container.is_alive() and node.phase("two") == "Running", "the pod was disturbed"
     node.run_pod("six", 6)
-    assert not set(node.container("six").visible()) & set(container.visible()), "given out twice"
+    assert not set(node.container("six").gpus()) & set(container.gpus()), "given out twice"
 
 
 def case_daemonset_outlives_a_kubelet(node):
@@ -117,7 +124,7 @@ def case_daemonset_cuts_gpus_by_label(node):
     names = [f"slice-{i}" for i in range(7)]
     for name in names:
         node.run_pod(name, 1, SLICE)
-    seen = [uuid for name in names for uuid in node.container(name).visible()]
+    seen = [uuid for name in names for uuid in node.container(name).gpus()]
     equal((len(set(seen)), {uuid[:4] for uuid in seen}), (7, {"MIG-"}), f"slices in {seen}")
     # A slice in use stands in the way, and stays.
     label("all-disabled", "failed")
