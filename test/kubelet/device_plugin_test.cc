@@ -101,6 +101,22 @@ TEST_F(DevicePluginTest, seven_pods_on_seven_slices_of_one_gpu_see_one_each) {
   EXPECT_FALSE(kubelet_.run(pod_with("eighth", kSlice, 1)));
 }
 
+TEST_F(DevicePluginTest, a_first_kubelet_whose_folder_comes_later_is_met_within_a_second) {
+  kubelet_.stop();
+  const std::string plugins = folder_.path("device-plugins");
+  std::filesystem::remove_all(plugins);
+  AgentThread agent(kubelet_.socket(), {.facts = a100_node(8)});
+  ASSERT_TRUE(kubelet_.wait([&] {
+    const auto status = agent.status();
+    return status.size() == 1 && status[0].problem.find("no such folder") != std::string::npos;
+  }));
+  std::filesystem::create_directories(plugins);
+  kubelet_.start();
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_TRUE(wait_for(kGpu, {8, 8}));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+}
+
 TEST_F(DevicePluginTest, init_containers_devices_are_used_again) {
   AgentThread agent(kubelet_.socket(), {.facts = a100_node(4)});
   ASSERT_TRUE(wait_for(kGpu, {4, 4}));

@@ -260,7 +260,11 @@ void DevicePlugin::on_watch(const std::string& resource, std::uint64_t server, b
 
 void DevicePlugin::on_folder_change(KubeletWatch::Change change) {
   for (auto& [name, served] : served_) {
-    if (!served->server) continue;
+    if (!served->server) {
+      // The folder may have come with it: now, and not when it is time again.
+      if (change.is_kubelet_new) serve(*served);
+      continue;
+    }
     std::error_code error;
     if (!fs::exists(folder_ + "/" + served->socket, error) && !error) {
       log_.info("our socket was removed, as a starting kubelet does; serving again",
