@@ -6,12 +6,13 @@
 import json
 import os
 import re
+import shutil
 import signal
 import time
 
 import pod_resources
-from node import (DRIVER_VERSION, GPU, GPUS_MAX, KUBELET_SOCKET, NAME, POD_RESOURCES, equal,
-                  wait_for)
+from node import (DRIVER_VERSION, GPU, GPUS_MAX, KUBELET_FOLDER, KUBELET_SOCKET, NAME,
+                  POD_RESOURCES, equal, wait_for)
 
 A100 = "a100-40gb-x8"
 SLICE = "nvidia.com/mig-1g.5gb"
@@ -309,33 +310,52 @@ def ill_devices(node, pod):
     return [one["resourceID"] for one in status["resources"] if one["health"] == "Unhealthy"]
 
 
+def case_kubelet_comes_after_the_agent(node):
+    """As at the first start of a node: not even the folder is there."""
+    node.end("agent")
+    node.end("kubelet")
+    for name in ("device-plugins", "pod-resources"):
+        shutil.rmtree(os.path.join(KUBELET_FOLDER, name))
+    node.start_agent(A100)
+    wait_for("the agent waits", lambda: "no such folder" in node.log("agent"))
+    count = len(node.registrations())
+    node.start_kubelet()
+    begin = wait_for("the kubelet listens", lambda: os.path.exists(KUBELET_SOCKET)
+                     and os.stat(KUBELET_SOCKET).st_ctime_ns, every=0.002)
+    measured("registered after the kubelet's socket was there",
+             registered_after(node, begin / 1e9, count))
+    node.wait_allocatable(8)
+
+
 def case_gpu_falls_ill_and_recovers(node):
     node.run_pod("eight", 8)
     container = node.container("eight")
-    node.set_faults("2=lost")
-    node.wait_allocatable(7)
+    node.set_faults("2=lost,5=xid:95")
+    node.wait_allocatable(6)
     equal(node.capacity(GPU), "8", "capacity")
 
     def is_unusable(wanted):
         return any(c["type"] == "GpuUnusable" and c["status"] == wanted
                    for c in node.object()["status"]["conditions"])
     wait_for("the node says so", lambda: is_unusable("True"))
-    assert node.metrics()[f'jogak_agent_devices{{resource="{GPU}",health="Unhealthy"}}'] == 1
-    health = json.loads(node.object()["metadata"]["annotations"]["jogak.io/gpus"])[2]
-    equal(health.get("health"), "Unhealthy", "jogak.io/gpus")
+    assert node.metrics()[f'jogak_agent_devices{{resource="{GPU}",health="Unhealthy"}}'] == 2
+    gpus = json.loads(node.object()["metadata"]["annotations"]["jogak.io/gpus"])
+    equal([i for i, gpu in enumerate(gpus) if gpu.get("health") == "Unhealthy"], [2, 5],
+          "jogak.io/gpus")
+    ill = sorted(gpus[i]["uuid"] for i in (2, 5))
     if node.kubelet_version() >= HEALTH_IN_PODS_MIN:
         wait_for("the pod says which of its devices is ill",
-                 lambda: ill_devices(node, "eight") == [health["uuid"]])
+                 lambda: sorted(ill_devices(node, "eight")) == ill)
     assert container.is_alive(), "the pod was disturbed"
     node.delete("eight")
-    node.run_pod("seven", 7)
-    assert health["uuid"] not in node.container("seven").gpus(), "an unhealthy GPU was handed out"
+    node.run_pod("six", 6)
+    assert not set(node.container("six").gpus()) & set(ill), "an unhealthy GPU was handed out"
     node.set_faults("")
     node.wait_allocatable(8)
     wait_for("the node says so", lambda: is_unusable("False"))
-    node.run_pod("one", 1)
-    equal(node.container("one").gpus(), [health["uuid"]], "the GPU that is well again")
-    node.delete("seven", "one")
+    node.run_pod("two", 2)
+    equal(node.container("two").gpus(), ill, "the GPUs that are well again")
+    node.delete("six", "two")
     node.end("agent")
 
 
@@ -441,6 +461,6 @@ CASES = (
     case_two_gpus_by_volume_mounts, case_two_gpus_by_index,
     case_everybody_agrees, case_kubelet_restart, case_agent_restart, case_agent_killed,
     case_agent_and_kubelet_restart, case_container_restarts_in_place, case_init_container,
-    case_init_container_and_kubelet_restart,
-    case_force_deleted, case_too_many, case_gpu_falls_ill_and_recovers,
+    case_init_container_and_kubelet_restart, case_force_deleted, case_too_many,
+    case_kubelet_comes_after_the_agent, case_gpu_falls_ill_and_recovers,
     case_process_of_an_earlier_pod, case_seven_slices, case_time_slicing)

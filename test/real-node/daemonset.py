@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # deploy/jogak-agent.yaml on the real node, as a user applies it: an image of the executable under
-# test, the shipped service account and the shipped privileges. What is added is what the test's node
-# lacks: simulated GPUs, a driver's files in a folder (as where a container installs the driver), and
+# test, the shipped service account and the shipped privileges. What is added is what the test's
+# node lacks: simulated GPUs, a driver's files in a folder (as where a container installs them), and
 # the address of the API server (no kube-proxy is there, and pods have the node's network).
 
 import json
