@@ -305,6 +305,22 @@ def case_too_many(node):
     node.delete("eight")
 
 
+def case_node_is_made_anew(node):
+    """Somebody deletes the Node object; the kubelet makes another, which has to be told all."""
+    def told():
+        found = node.object()
+        return (found["metadata"]["labels"].get("nvidia.com/gpu.count") == "8"
+                and "jogak.io/gpus" in found["metadata"]["annotations"]
+                and any(c["type"] == "GpuUnusable" for c in found["status"]["conditions"]))
+    wait_for("the node is told", told)
+    uid = node.object()["metadata"]["uid"]
+    node.kubectl("delete", "node", NAME)
+    node.restart_kubelet()
+    wait_for("another node", lambda: node.object()["metadata"]["uid"] != uid)
+    wait_for("the other node is told", told)
+    node.wait_allocatable(8)
+
+
 def ill_devices(node, pod):
     (status,) = node.pod(pod)["status"]["containerStatuses"][0]["allocatedResourcesStatus"]
     return [one["resourceID"] for one in status["resources"] if one["health"] == "Unhealthy"]
@@ -462,5 +478,6 @@ CASES = (
     case_everybody_agrees, case_kubelet_restart, case_agent_restart, case_agent_killed,
     case_agent_and_kubelet_restart, case_container_restarts_in_place, case_init_container,
     case_init_container_and_kubelet_restart, case_force_deleted, case_too_many,
-    case_kubelet_comes_after_the_agent, case_gpu_falls_ill_and_recovers,
-    case_process_of_an_earlier_pod, case_seven_slices, case_time_slicing)
+    case_kubelet_comes_after_the_agent, case_node_is_made_anew,
+    case_gpu_falls_ill_and_recovers, case_process_of_an_earlier_pod, case_seven_slices,
+    case_time_slicing)

@@ -33,6 +33,27 @@ void NodeWriter::want(NodeWish wish) {
   if (!is_busy_ && problem_.empty()) read();
 }
 
+void NodeWriter::see(const Labels& labels, const std::map<std::string, std::string>& annotations) {
+  if (!is_settled_ || is_busy_ || is_read_soon_) return;
+  const auto has_all = [](const auto& have, const auto& wanted) {
+    return std::ranges::all_of(wanted, [&](const auto& entry) {
+      const auto at = have.find(entry.first);
+      return at != have.end() && at->second == entry.second;
+    });
+  };
+  if (has_all(labels, wish_->labels) && has_all(labels, wish_->lasting_labels) &&
+      has_all(annotations, wish_->annotations) &&
+      has_all(annotations, wish_->lasting_annotations)) {
+    return;
+  }
+  const TimeUs now = api_.loop().now();
+  const bool is_again = seen_pause_ != 0 && now - seen_at_ < options_.resync;
+  seen_pause_ = is_again ? std::min(2 * seen_pause_, options_.resync) : options_.retry_first;
+  seen_at_ = now;
+  is_read_soon_ = true;
+  again_after(seen_pause_);
+}
+
 void NodeWriter::again_after(TimeUs delay) {
   api_.loop().cancel(timer_);
   timer_ = api_.loop().after(delay, guarded([this] { read(); }));
@@ -41,6 +62,7 @@ void NodeWriter::again_after(TimeUs delay) {
 void NodeWriter::read() {
   api_.loop().cancel(timer_);
   timer_ = 0;
+  is_read_soon_ = false;
   is_busy_ = true;
   written_number_ = wish_number_;
   ++counts_.reads;

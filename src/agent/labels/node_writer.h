@@ -42,6 +42,10 @@ class NodeWriter {
   NodeWriter& operator=(const NodeWriter&) = delete;
 
   void want(NodeWish wish);
+  // What somebody who watches the node saw of it. Where something of ours is missing or otherwise,
+  // as on a node that was made anew, the node is compared in a second and not at the next resync;
+  // later and later while somebody undoes it each time.
+  void see(const Labels& labels, const std::map<std::string, std::string>& annotations);
   // The node was seen to be as wished, and nothing newer is wanted.
   bool is_settled() const { return is_settled_; }
   // Why the last try failed; "" it did not.
@@ -76,6 +80,8 @@ class NodeWriter {
   bool is_settled_ = false;
   TimeUs retry_ = 0;
   TimerId timer_ = 0;
+  bool is_read_soon_ = false;
+  TimeUs seen_at_ = 0, seen_pause_ = 0;  // the last difference that was seen
   std::string problem_;
   Counts counts_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -251,6 +251,41 @@ TEST_F(NodeWriterTest, WhatSomebodyElseUndidComesBack) {
   EXPECT_EQ(count(), "2");
 }
 
+TEST_F(NodeWriterTest, ANodeThatWasMadeAnewIsToldSoonWhereItIsWatched) {
+  writer.want(wish("2"));
+  loop.run_for(kSecondInUs);
+  writer.see({{"nvidia.com/gpu.count", "2"}, {"other", "x"}}, {});
+  loop.run_for(10 * kSecondInUs);
+  EXPECT_EQ(http.lines().size(), 3U) << "it is as wished";
+  stored =
+      json::parse(R"({"metadata":{"name":"n1","resourceVersion":"7"},"status":{"conditions":[]}})");
+  version = 7;
+  writer.see({}, {});
+  writer.see({}, {});
+  loop.run_for(2 * kSecondInUs);
+  EXPECT_EQ(count(), "2");
+  EXPECT_EQ(stored["status"]["conditions"].size(), 1U);
+  EXPECT_EQ(writer.counts().reads, 2U);
+}
+
+TEST_F(NodeWriterTest, WhoUndoesItEachTimeIsFoughtMoreAndMoreSlowly) {
+  writer.want(wish("2"));
+  loop.run_for(kSecondInUs);
+  for (int second = 0; second < 600; ++second) {
+    stored["metadata"]["labels"]["nvidia.com/gpu.count"] = "9";
+    writer.see({{"nvidia.com/gpu.count", "9"}}, {});
+    loop.run_for(kSecondInUs);
+  }
+  EXPECT_LE(writer.counts().reads, 12U);
+  loop.run_for(600 * kSecondInUs);
+  const std::uint64_t reads = writer.counts().reads;
+  stored["metadata"]["labels"]["nvidia.com/gpu.count"] = "9";
+  writer.see({{"nvidia.com/gpu.count", "9"}}, {});
+  loop.run_for(2 * kSecondInUs);
+  EXPECT_EQ(writer.counts().reads, reads + 1) << "peace was long enough";
+  EXPECT_EQ(count(), "2");
+}
+
 TEST_F(NodeWriterTest, AfterACrashTheNextOneFindsWhatIsStale) {
   {
     NodeWriter first(api, log, {.node = "n1"});

@@ -28,6 +28,7 @@ void AgentApp::watch_cluster() {
 
 void AgentApp::on_node(const Labels& labels,
                        const std::map<std::string, std::string>& annotations) {
+  if (node_writer_ != nullptr) node_writer_->see(labels, annotations);
   const auto at = labels.find(std::string(kConfigLabel));
   const auto label = at == labels.end() ? std::nullopt : std::optional(at->second);
   const bool is_other = std::exchange(config_label_, label) != label;
