@@ -379,7 +379,9 @@ class Node:
         return self.object()["status"]["allocatable"].get(resource, "0")
 
     def wait_allocatable(self, count, resource=GPU):
-        wait_for(f"{count} of {resource}", lambda: self.allocatable(resource) == str(count))
+        """Until the kubelet has so many, and the node's status says so; that is a second late."""
+        wait_for(f"{count} of {resource}", lambda: self.allocatable(resource) == str(count)
+                 and pod_resources.allocatable(POD_RESOURCES, resource) == count)
 
     def run_pod(self, name, count, resource=GPU, init=0, command=None):
         def container(called, of, words):

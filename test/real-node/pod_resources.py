@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The kubelet's PodResources List, asked by itself and not through the agent's own client.
+# The kubelet's PodResources API, asked by itself and not through the agent's own client.
 
 import collections
 
 from small_grpc import call, fields, texts
 
-METHOD = "/v1.PodResourcesLister/List"
+SERVICE = "/v1.PodResourcesLister/"
 
 Held = collections.namedtuple("Held", "namespace pod container resource device")
 
@@ -14,7 +14,7 @@ Held = collections.namedtuple("Held", "namespace pod container resource device")
 def held(path):
     """Who holds which device, by the kubelet's account."""
     result = []
-    for _, pod in fields(call(path, METHOD)):
+    for _, pod in fields(call(path, SERVICE + "List")):
         (name,), (namespace,) = texts(pod, 1), texts(pod, 2)
         for container in (value for field, value in fields(pod) if field == 3):
             (container_name,) = texts(container, 1)
@@ -23,3 +23,10 @@ def held(path):
                 result += [Held(namespace, name, container_name, resource, device)
                            for device in texts(devices, 2)]
     return result
+
+
+def allocatable(path, resource):
+    """How many healthy devices the kubelet has to give, by its own account at this moment."""
+    devices = (value for field, value in fields(call(path, SERVICE + "GetAllocatableResources"))
+               if field == 1)
+    return sum(len(texts(one, 2)) for one in devices if texts(one, 1) == [resource])
