@@ -119,18 +119,6 @@ void NvmlSource::sample_power(Gpu& gpu, GpuSample& sample) {
   sample.fan_percent = read<int, std::uint32_t>(gpu, f_.fan);
   sample.performance_state = read<int, abi::Enum>(gpu, f_.performance_state);
   sample.throttle_reasons = read<std::uint64_t, std::uint64_t>(gpu, f_.throttle_reasons);
-  const auto violation = [&](abi::Enum policy) -> Reading<std::int64_t> {
-    abi::ViolationTime time{};
-    const Return result = call(f_.violation, gpu.handle, policy, &time);
-    if (result != Return::Success) return missed(result, &gpu);
-    return static_cast<std::int64_t>(time.violation_time);
-  };
-  sample.violation_power_ns = violation(abi::kPolicyPower);
-  sample.violation_thermal_ns = violation(abi::kPolicyThermal);
-  sample.violation_sync_boost_ns = violation(abi::kPolicySyncBoost);
-  sample.violation_board_limit_ns = violation(abi::kPolicyBoardLimit);
-  sample.violation_low_utilisation_ns = violation(abi::kPolicyLowUtilization);
-  sample.violation_reliability_ns = violation(abi::kPolicyReliability);
 }
 
 void NvmlSource::sample_health(Gpu& gpu, GpuSample& sample) {
@@ -173,12 +161,24 @@ void NvmlSource::sample_health(Gpu& gpu, GpuSample& sample) {
   }
 }
 
+Reading<std::int64_t> NvmlSource::old_violation(Gpu& gpu, abi::Enum policy) {
+  abi::ViolationTime time{};
+  const Return result = call(f_.violation, gpu.handle, policy, &time);
+  if (result != Return::Success) return missed(result, &gpu);
+  return static_cast<std::int64_t>(time.violation_time);
+}
+
 void NvmlSource::sample_fields(Gpu& gpu, GpuSample& sample) {
-  constexpr std::array<abi::Enum, 12> kIds = {
-      abi::kFieldMemoryTemperature,  abi::kFieldPowerInstant,      abi::kFieldRetiredSbe,
-      abi::kFieldRetiredDbe,         abi::kFieldRetiredPending,    abi::kFieldNvlinkCrcFlitTotal,
-      abi::kFieldNvlinkCrcDataTotal, abi::kFieldNvlinkReplayTotal, abi::kFieldNvlinkRecoveryTotal,
-      abi::kFieldNvlinkTxData,       abi::kFieldNvlinkRxData,      abi::kFieldRecoveryAction};
+  constexpr std::array<abi::Enum, 18> kIds = {
+      abi::kFieldMemoryTemperature,   abi::kFieldPowerInstant,
+      abi::kFieldRetiredSbe,          abi::kFieldRetiredDbe,
+      abi::kFieldRetiredPending,      abi::kFieldNvlinkCrcFlitTotal,
+      abi::kFieldNvlinkCrcDataTotal,  abi::kFieldNvlinkReplayTotal,
+      abi::kFieldNvlinkRecoveryTotal, abi::kFieldNvlinkTxData,
+      abi::kFieldNvlinkRxData,        abi::kFieldRecoveryAction,
+      abi::kFieldPerfPolicyPower,     abi::kFieldPerfPolicyThermal,
+      abi::kFieldPerfPolicySyncBoost, abi::kFieldPerfPolicyBoardLimit,
+      abi::kFieldPerfPolicyLowUtil,   abi::kFieldPerfPolicyReliability};
   std::array<abi::FieldValue, kIds.size()> fields{};
   for (std::size_t i = 0; i < kIds.size(); ++i) {
     fields[i].field_id = kIds[i];
@@ -218,6 +218,17 @@ void NvmlSource::sample_fields(Gpu& gpu, GpuSample& sample) {
   nvlink.rx_bytes = bytes(at(10));
   if (!nvlink.crc_flit_errors && gpu.link_slots > 0) sum_link_errors(gpu, nvlink);
   sample.recovery_action = as_int(at(11));
+  // The call for these is on its way out; drivers without the fields still have it.
+  const auto violation = [&](std::size_t i, abi::Enum policy) -> Reading<std::int64_t> {
+    const auto field = at(i);
+    return field || field.missing() != Missing::NotSupported ? field : old_violation(gpu, policy);
+  };
+  sample.violation_power_ns = violation(12, abi::kPolicyPower);
+  sample.violation_thermal_ns = violation(13, abi::kPolicyThermal);
+  sample.violation_sync_boost_ns = violation(14, abi::kPolicySyncBoost);
+  sample.violation_board_limit_ns = violation(15, abi::kPolicyBoardLimit);
+  sample.violation_low_utilisation_ns = violation(16, abi::kPolicyLowUtilization);
+  sample.violation_reliability_ns = violation(17, abi::kPolicyReliability);
 }
 
 void NvmlSource::sample_pcie(Gpu& gpu, const SampleWants& wants, GpuSample& sample) {

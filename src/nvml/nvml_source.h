@@ -135,6 +135,7 @@ class NvmlSource final : public GpuSource {
   void sample_power(Gpu& gpu, GpuSample& sample);
   void sample_health(Gpu& gpu, GpuSample& sample);
   void sample_fields(Gpu& gpu, GpuSample& sample);
+  Reading<std::int64_t> old_violation(Gpu& gpu, abi::Enum policy);
   void sample_pcie(Gpu& gpu, const SampleWants& wants, GpuSample& sample);
   void sample_mig(Gpu& gpu, const SampleWants& wants, GpuSample& sample);
   Reading<std::vector<ProcessFacts>> sample_processes(Gpu& gpu);
