@@ -184,6 +184,20 @@ faults:
   EXPECT_GT(*hot.energy_mj, *cool.energy_mj);
 }
 
+TEST(NvmlSource, DriversWithoutFieldsTellTheTimeHeldBackTheOldWay) {
+  MadeMachine made(R"(driver: {missingSymbols: [nvmlDeviceGetFieldValues]}
+gpus:
+- {model: A100-SXM4-40GB}
+faults:
+- {kind: thermal, at: 10s, for: 5s, gpu: 0, code: 93}
+)");
+  made.to(12 * kSecondInUs);
+  const GpuSample hot = made.sample();
+  EXPECT_EQ(hot.violation_thermal_ns, Reading<std::int64_t>(2'000'000'000));
+  EXPECT_EQ(hot.violation_power_ns, Reading<std::int64_t>(0));
+  EXPECT_EQ(hot.power_instant_mw.missing(), Missing::NotSupported);
+}
+
 TEST(NvmlSource, InstancesAreMadeAndUnmade) {
   MadeMachine made("gpus:\n- {model: A100-SXM4-40GB, migEnabled: true}\n");
   made.facts();
