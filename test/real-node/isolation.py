@@ -25,6 +25,7 @@ EMPTY = ("/var/lib/kubelet", "/run/cdi")  # where another node may live on this 
 SYSCTLS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
            "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes")
 GONE_SECONDS_MAX = 10
+PREFIX = "jogak-real-node-"
 
 
 def missing():
@@ -83,10 +84,22 @@ def remove_cgroups(name):
     return [str(path) for path in left]
 
 
+def sweep():
+    """Removes what an outer process left that was killed: it says its pid in the name."""
+    cgroups = [path.name for top in cgroup_folders(".") for path in top.glob(PREFIX + "*")]
+    for name in {*cgroups, *(path.name for path in pathlib.Path(tempfile.gettempdir()).glob(
+            PREFIX + "*"))}:
+        owner = name.removeprefix(PREFIX).partition("-")[0]
+        if owner.isdigit() and not pathlib.Path("/proc", owner).exists():
+            remove_cgroups(name)
+            shutil.rmtree(pathlib.Path(tempfile.gettempdir(), name), ignore_errors=True)
+
+
 def run_inside(script):
     """The outer process: starts `script` again inside, and clears up after it."""
     control_plane.stop_when_told()
-    outer = tempfile.mkdtemp(prefix="jogak-real-node-")
+    sweep()
+    outer = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")
     name = pathlib.Path(outer).name
     code = 1
     try:
