@@ -179,7 +179,9 @@ struct Kubelet::Impl final : public std::enable_shared_from_this<Kubelet::Impl>,
     // A plugin that has just died is not at fault.
     if (status.error_code() == grpc::StatusCode::UNAVAILABLE) return {};
     if (!status.ok() || response.container_responses_size() != 1) {
-      complaints.push_back("GetPreferredAllocation has no answer");
+      complaints.push_back(fmt::format("GetPreferredAllocation has no answer: {} {}",
+                                       static_cast<int>(status.error_code()),
+                                       status.error_message()));
       return {};
     }
     const auto& ids = response.container_responses(0).deviceids();
