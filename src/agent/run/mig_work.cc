@@ -260,10 +260,16 @@ void MigWork::begin_apply() {
     if (!is_same) devices[goal.uuid] = "its MIG layout is being changed to " + applying_;
   }
   Change change;
-  change.work = [store = store_, goals = goals_](nvml::GpuSource& source,
+  change.plan = [store = store_, goals = goals_](nvml::GpuSource& source,
                                                  const MigHolders& holders) {
-    return MigManager(source, *store).apply(goals, holders);
+    return MigManager(source, *store).plan(goals, holders);
   };
+  for (const MigGoal& goal : goals_) {
+    change.steps.emplace_back(
+        [store = store_, goal](nvml::GpuSource& source, const MigHolders& holders) {
+          return MigManager(source, *store).apply(std::span(&goal, 1), holders);
+        });
+  }
   change.done = [this](const Result<Reports>& done) {
     if (done) {
       for (const MigGpuReport& report : *done) {
@@ -402,27 +408,28 @@ void MigWork::begin_cut(const NodeSnapshot& node, const std::string& pod, const 
   Change change;
   // Not in the journal: an instance that was idle and is gone is no half layout, and the pod that
   // wants one is still there after a crash.
-  change.work = [store = store_, gpu, profile_id, cut](
-                    nvml::GpuSource& source, const MigHolders& holders) -> Result<Reports> {
-    for (const MigPresent& instance : cut.destroy) {
-      for (const std::string& uuid : instance.uuids) {
-        if (const auto at = holders.find(uuid); at != holders.end()) {
-          return fail(Errc::Conflict, "instance {} is held by {}", instance.gi_id, at->second);
+  change.steps.emplace_back(
+      [store = store_, gpu, profile_id, cut](nvml::GpuSource& source,
+                                             const MigHolders& holders) -> Result<Reports> {
+        for (const MigPresent& instance : cut.destroy) {
+          for (const std::string& uuid : instance.uuids) {
+            if (const auto at = holders.find(uuid); at != holders.end()) {
+              return fail(Errc::Conflict, "instance {} is held by {}", instance.gi_id, at->second);
+            }
+          }
         }
-      }
-    }
-    JOGAK_TRY_VOID(store->lock());
-    const auto made = [&]() -> Result<void> {
-      for (const MigPresent& instance : cut.destroy) {
-        JOGAK_TRY_VOID(source.destroy_instance(gpu, instance.gi_id));
-      }
-      JOGAK_TRY_VOID(source.create_instance(gpu, profile_id, cut.place.at, {}));
-      return {};
-    }();
-    store->unlock();
-    if (!made) return std::unexpected(made.error());
-    return Reports{};
-  };
+        JOGAK_TRY_VOID(store->lock());
+        const auto made = [&]() -> Result<void> {
+          for (const MigPresent& instance : cut.destroy) {
+            JOGAK_TRY_VOID(source.destroy_instance(gpu, instance.gi_id));
+          }
+          JOGAK_TRY_VOID(source.create_instance(gpu, profile_id, cut.place.at, {}));
+          return {};
+        }();
+        store->unlock();
+        if (!made) return std::unexpected(made.error());
+        return Reports{};
+      });
   change.done = [this, pod, place, gpu](const Result<Reports>& done) {
     if (done) {
       log_.info("a MIG instance for a pod", {{"pod", pod}, {"gpu", gpu}, {"instance", place}});
@@ -464,16 +471,41 @@ void MigWork::give_up_asking(const std::string& why) {
 
 void MigWork::carry_out() {
   step_ = Step::Changing;
+  if (!change_->plan) return take_step(0, {});
+  run(change_->plan, [this](const Result<Reports>& planned) {
+    if (!planned) return end_change(planned);
+    if (overall(*planned) != MigState::Refused) return take_step(0, {});
+    Reports refused;  // the others would be done, and are not begun
+    for (const MigGpuReport& report : *planned) {
+      if (report.state == MigState::Refused) refused.push_back(report);
+    }
+    end_change(refused);
+  });
+}
+
+void MigWork::run(Work work, std::function<void(Result<Reports>)> then) {
   const auto node = ports_.node();
-  worker_.run<Reports>([work = change_->work, holders = pod_holders(*node->facts, *node->holders)](
-                           nvml::GpuSource& source) { return work(source, holders); },
-                       [this](const Result<Reports>& reports) {
-                         const Change change = *std::exchange(change_, std::nullopt);
-                         step_ = Step::Reading;
-                         change.done(reports);
-                         ports_.read_facts();
-                       },
-                       options_.change_limit);
+  worker_.run<Reports>(
+      [work = std::move(work), holders = pod_holders(*node->facts, *node->holders)](
+          nvml::GpuSource& source) { return work(source, holders); },
+      std::move(then), options_.change_limit);
+}
+
+void MigWork::take_step(std::size_t at, Reports so_far) {
+  if (at == change_->steps.size()) return end_change(so_far);
+  run(change_->steps[at],
+      [this, at, so_far = std::move(so_far)](const Result<Reports>& reports) mutable {
+        if (!reports) return end_change(reports);
+        so_far.insert(so_far.end(), reports->begin(), reports->end());
+        take_step(at + 1, std::move(so_far));
+      });
+}
+
+void MigWork::end_change(const Result<Reports>& reports) {
+  const Change change = *std::exchange(change_, std::nullopt);
+  step_ = Step::Reading;
+  change.done(reports);
+  ports_.read_facts();
 }
 
 }  // namespace jogak::agent

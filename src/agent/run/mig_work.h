@@ -53,7 +53,7 @@ struct MigWorkOptions {
   TimeUs holdings_retry = kSecondInUs;
   TimeUs holdings_limit = 60 * kSecondInUs;  // without an answer the change is given up
   TimeUs cut_retry = 5 * kSecondInUs;        // after a cut that the driver refused
-  TimeUs change_limit = 600 * kSecondInUs;   // of one call of MigManager
+  TimeUs change_limit = 300 * kSecondInUs;   // of what is done to one GPU
 };
 
 struct MigWorkPorts {
@@ -112,10 +112,13 @@ class MigWork {
     Changing,
     Reading,
   };
-  // A change on its way from Withholding to Reading.
+  // A change on its way from Withholding to Reading. One step after the other, each a job of the
+  // NVML thread: in between, others get their turn, who may be containers that want to start.
+  using Work = std::function<Result<Reports>(nvml::GpuSource&, const MigHolders&)>;
   struct Change {
-    std::function<Result<Reports>(nvml::GpuSource&, const MigHolders&)> work;
-    std::function<void(const Result<Reports>&)> done;
+    Work plan = nullptr;  // touches nothing; the steps are taken unless it says Refused
+    std::vector<Work> steps = {};
+    std::function<void(const Result<Reports>&)> done = nullptr;  // with the reports of all steps
   };
 
   void read_journal();
@@ -139,6 +142,9 @@ class MigWork {
   void ask_holdings();
   void give_up_asking(const std::string& why);
   void carry_out();
+  void run(Work work, std::function<void(Result<Reports>)> then);
+  void take_step(std::size_t at, Reports so_far);
+  void end_change(const Result<Reports>& reports);
 
   Loop& loop_;
   Log& log_;

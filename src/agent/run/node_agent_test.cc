@@ -108,6 +108,35 @@ TEST(NodeAgent, has_a_page_of_the_last_news) {
               HasSubstr("DCGM_FI_DEV_GPU_TEMP{"));
 }
 
+TEST(NodeAgent, another_configuration_takes_force_at_once) {
+  NodeRig rig(kTwoT4);
+  rig.start();
+  rig.loop.run_for(2 * kSecondInUs);
+  ASSERT_EQ(rig.offered("nvidia.com/gpu").size(), 2U);
+  ASSERT_EQ(rig.wishes.back().labels.at("nvidia.com/gpu.replicas"), "1");
+  PluginConfig config = rig.node->options().plugin;
+  config.sharing.kind = SharingKind::TimeSlicing;
+  config.sharing.resources = {{.name = "nvidia.com/gpu", .replicas = 3}};
+  rig.node->set_config(config);
+  EXPECT_EQ(rig.offered("nvidia.com/gpu").size(), 6U);
+  EXPECT_EQ(rig.wishes.back().labels.at("nvidia.com/gpu.replicas"), "3");
+  const std::size_t offers = rig.offers.size();
+  rig.node->set_config(config);
+  EXPECT_EQ(rig.offers.size(), offers) << "nothing is new";
+}
+
+TEST(NodeAgent, a_configuration_before_the_first_facts_is_the_one_that_counts) {
+  NodeRig rig(kTwoT4);
+  PluginConfig config = rig.node->options().plugin;
+  config.sharing.kind = SharingKind::TimeSlicing;
+  config.sharing.resources = {{.name = "nvidia.com/gpu", .replicas = 2}};
+  rig.node->set_config(config);
+  EXPECT_THAT(rig.offers, IsEmpty());
+  rig.start();
+  rig.loop.run_ready();
+  EXPECT_EQ(rig.offered("nvidia.com/gpu").size(), 4U);
+}
+
 TEST(NodeAgent, two_runs_tell_the_same) {
   const auto run = [] {
     NodeRig rig(
