@@ -186,7 +186,8 @@ TEST(PluginConfig, broken_files_are_refused_in_one_line) {
        {"version", "version: [", "{", "\xff\xfe", "version: v1\n\tflags: {}\n", "- version: v1\n",
         "version: v1\nversion: v1\nflags: 3\n", "version: v1\nflags: []\n",
         "version: v1\nsharing: 4\n", "version: v1\nsharing: {timeSlicing: []}\n",
-        "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: -1}]}}\n",
+        "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: "
+        "-1}]}}\n",
         "version: v1\nsharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: x}]}}\n",
         "version: v1\nsharing: {timeSlicing: {resources: [{replicas: 2}]}}\n",
         "version: v1\nunknown: 1\n", "--- {version: v1}\n--- {version: v1}\n",
