@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The agent looks when something happens, and for a while after; a node at which nothing happens
-// costs nothing.
+// The agent looks when something happens, and for a while after. Of a node at which nothing ever
+// happened there is only what its agent would say.
 #include "playground/gpu_node.h"
 
 #include <algorithm>
@@ -17,9 +17,12 @@
 #include "apiserver/codec/codec.h"
 #include "apiserver/controllers/events.h"
 #include "apiserver/object/meta.h"
+#include "base/check.h"
 #include "base/parse_number.h"
 #include "base/rng.h"
 #include "nvml/nvml_source.h"
+#include "nvml/sim/identity.h"
+#include "playground/gpu_machine.h"
 
 namespace jogak::playground {
 
@@ -51,10 +54,8 @@ auto GpuNode::guarded(Fn fn) {
   };
 }
 
-GpuNode::GpuNode(const GpuNodeContext& context, std::string name)
-    : context_(context),
-      name_(std::move(name)),
-      mig_journal_(std::make_shared<agent::MemoryJournal>()) {}
+GpuNode::GpuNode(const GpuNodeContext& context, std::string name, std::string gpus)
+    : context_(context), name_(std::move(name)), gpus_(std::move(gpus)) {}
 
 GpuNode::~GpuNode() {
   *alive_ = false;
@@ -62,13 +63,67 @@ GpuNode::~GpuNode() {
   context_.api.loop().cancel(reboot_timer_);
 }
 
-Result<std::unique_ptr<GpuNode>> GpuNode::make(const GpuNodeContext& context, std::string name,
-                                               nvml::sim::MachineSpec machine) {
-  JOGAK_TRY(auto made, nvml::sim::Machine::create(std::move(machine), {.now = context.turn_time}));
-  std::unique_ptr<GpuNode> node(new GpuNode(context, std::move(name)));
-  node->machine_ = std::move(made);
-  node->start_agent();
-  return node;
+// ---- awake and asleep ------------------------------------------------------------------------
+
+void GpuNode::start(Mig mig) {
+  auto spec = read_gpus(gpus_, name_);
+  JOGAK_CHECK(spec.has_value(), "{}", spec.error().what);  // whoever made the node read it, too
+  if (mig == Mig::On) turn_mig_on(*spec);
+  auto machine = nvml::sim::Machine::create(*std::move(spec), {.now = context_.turn_time});
+  JOGAK_CHECK(machine.has_value(), "{}", machine.error().what);
+  machine_ = *std::move(machine);
+  mig_journal_ = std::make_shared<agent::MemoryJournal>();
+  start_agent();
+}
+
+bool GpuNode::wake() {
+  if (!is_awake()) start(Mig::Off);
+  return is_ready();
+}
+
+bool GpuNode::is_as_new() const {
+  return pods_.empty() && faults_.empty() && mig_labels_ == agent::MigLabels{} &&
+         exporter_ == nullptr && look_timer_ == 0;
+}
+
+void GpuNode::sleep() {
+  JOGAK_CHECK(is_as_new());
+  agent_.reset();
+  machine_.reset();
+  offer_.reset();
+  mig_journal_.reset();
+  wish_ = {};
+}
+
+GpuPattern GpuNode::pattern() const {
+  GpuPattern pattern{.uuids = {}, .wish = wish_, .resources = resources_};
+  for (const nvml::sim::GpuSpec& gpu : machine_->spec().gpus) pattern.uuids.push_back(gpu.uuid);
+  return pattern;
+}
+
+void GpuNode::adopt(const GpuPattern& pattern) {
+  if (is_awake() || has_settled_) return;
+  std::vector<std::string> uuids;
+  for (std::size_t i = 0; i < pattern.uuids.size(); ++i) {
+    uuids.push_back(nvml::sim::gpu_uuid(name_, static_cast<int>(i)));
+  }
+  const auto rename = [&](std::string& text) {
+    for (std::size_t i = 0; i < uuids.size(); ++i) {
+      for (std::size_t at = text.find(pattern.uuids[i]); at != std::string::npos;
+           at = text.find(pattern.uuids[i], at + uuids[i].size())) {
+        text.replace(at, pattern.uuids[i].size(), uuids[i]);
+      }
+    }
+  };
+  agent::NodeWish wish = pattern.wish;
+  for (auto& [key, text] : wish.annotations) rename(text);
+  resources_ = pattern.resources;
+  for (HostResource& resource : resources_) {
+    for (kubelet::HostDevice& device : resource.devices) rename(device.id);
+  }
+  has_settled_ = true;
+  write(wish);
+  context_.on_change(name_);
 }
 
 void GpuNode::start_agent() {
@@ -102,6 +157,7 @@ void GpuNode::see(const Doc& node) {
   const std::string& faults = api::meta(node)["annotations"][kGpuFault].as_string();
   if (faults == faults_) return;
   faults_ = faults;
+  if (!is_awake()) start(Mig::Off);
   // First a look at what is well: a count that begins anew is seen by what it was before.
   agent_->look(guarded([this] { apply_faults(); }));
 }
@@ -114,6 +170,7 @@ void GpuNode::look_at_mig(const Doc& node) {
                        .state_of = annotations[agent::kMigConfigStateOf].as_string()};
   if (now == mig_labels_) return;
   mig_labels_ = std::move(now);
+  if (!is_awake()) start(Mig::Off);
   tell_labels();
   settle_soon();
   Loop& loop = context_.api.loop();
@@ -173,6 +230,11 @@ void GpuNode::keep_looking() {
 }
 
 void GpuNode::on_wish(const agent::NodeWish& wish) {
+  if (!has_settled_) wish_ = wish;
+  write(wish);
+}
+
+void GpuNode::write(const agent::NodeWish& wish) {
   const auto node = context_.api.get("nodes", "", name_);
   if (!node.has_value()) return;  // it has just gone
   std::string json;
@@ -218,10 +280,12 @@ void GpuNode::settle_soon() {
     if (has_settled_ || !is_settled()) return;
     has_settled_ = true;
     context_.on_change(name_);
+    context_.on_settled(name_);
   }));
 }
 
 bool GpuNode::is_settled() const {
+  if (!is_awake()) return has_settled_;
   const bool waits_for_mig = !mig_labels_.config.empty() &&
                              mig_labels_.state != agent::kMigSuccess &&
                              mig_labels_.state != agent::kMigFailed;
@@ -250,6 +314,7 @@ Result<std::map<std::string, std::string>> GpuNode::allocate(const std::string& 
 }
 
 void GpuNode::set_pod(const DevicePod& pod) {
+  JOGAK_CHECK(is_awake(), "a pod holds devices of a node that nobody asked");
   Pod& mine = pods_[pod.uid];
   if (mine.pod.uid.empty()) {
     const auto holds = pod.annotations.find(agent::kHoldsAnnotation);
@@ -373,6 +438,7 @@ void GpuNode::end_processes(Pod& pod) {
 // ---- metrics ---------------------------------------------------------------------------------
 
 void GpuNode::serve(net::HttpRequest request, std::shared_ptr<net::ResponseWriter> writer) {
+  if (!is_awake()) start(Mig::Off);
   agent_->look(guarded([this, request = std::move(request), writer = std::move(writer)]() mutable {
     if (exporter_ == nullptr) {
       exporter_ = std::make_unique<agent::Exporter>(

@@ -33,6 +33,13 @@ inline constexpr std::string_view kGpuFault = "jogak.io/gpu-fault";
 // On a pod: how busy it keeps each GPU that it holds, in percent.
 inline constexpr std::string_view kGpuUtil = "jogak.io/gpu-util";
 
+// What the agent of one node found, for others with the same GPUs: only their UUIDs differ.
+struct GpuPattern {
+  std::vector<std::string> uuids;
+  agent::NodeWish wish;
+  std::vector<kubelet::HostResource> resources;
+};
+
 // What nodes share. All of it outlives them.
 struct GpuNodeContext {
   api::Api& api;  // writes as the agent
@@ -43,14 +50,29 @@ struct GpuNodeContext {
   std::uint64_t seed = 1;
   // The devices of the node changed.
   std::function<void(const std::string& node)> on_change;
+  // It told its devices for the first time.
+  std::function<void(const std::string& node)> on_settled;
 };
 
 class GpuNode : public kubelet::NodeDevices {
  public:
-  // Errors of the machine's description: Invalid.
-  static Result<std::unique_ptr<GpuNode>> make(const GpuNodeContext& context, std::string name,
-                                               nvml::sim::MachineSpec machine);
+  // `gpus` as read_gpus() takes it. Asleep: without a machine and an agent, until something happens
+  // to it. Hundreds of nodes at which nothing ever happens are to cost little.
+  GpuNode(const GpuNodeContext& context, std::string name, std::string gpus);
   ~GpuNode() override;
+
+  enum class Mig : std::uint8_t { Off, On };
+  // Wakes it, with its boards in that MIG mode.
+  void start(Mig mig);
+  // Asleep, with what another found.
+  void adopt(const GpuPattern& pattern);
+  // What the agent found. It is awake and settled.
+  GpuPattern pattern() const;
+  bool is_awake() const { return agent_ != nullptr; }
+  // Nothing has happened to it.
+  bool is_as_new() const;
+  // It is as new.
+  void sleep();
 
   // The Node object as it is now.
   void see(const Doc& node);
@@ -61,7 +83,8 @@ class GpuNode : public kubelet::NodeDevices {
   bool is_settled() const;
 
   // Pods that ran before this process did find the instances that they hold.
-  bool is_ready() const override { return has_settled_; }
+  bool is_ready() const override { return has_settled_ && (!is_awake() || offer_ != nullptr); }
+  bool wake() override;
   bool manages(std::string_view resource) const override;
   const std::vector<kubelet::HostResource>& resources() const override { return resources_; }
   std::vector<std::string> prefer(const std::string& resource,
@@ -79,12 +102,12 @@ class GpuNode : public kubelet::NodeDevices {
     std::string told_holds;  // as the pod's annotation says
   };
 
-  GpuNode(const GpuNodeContext& context, std::string name);
   void start_agent();
   void reboot();
   void settle_soon();
   void on_offer(agent::PluginSnapshotPtr offer);
   void on_wish(const agent::NodeWish& wish);
+  void write(const agent::NodeWish& wish);
   void on_holds(const std::map<agent::PodName, std::string>& holds);
   agent::ProcessOwners owners(const std::vector<std::int64_t>& pids) const;
   void apply_faults();
@@ -101,10 +124,12 @@ class GpuNode : public kubelet::NodeDevices {
 
   const GpuNodeContext& context_;
   const std::string name_;
+  const std::string gpus_;
   std::shared_ptr<nvml::sim::Machine> machine_;
   agent::PluginSnapshotPtr offer_;
   std::vector<kubelet::HostResource> resources_;
   bool has_settled_ = false;                       // once
+  agent::NodeWish wish_;                           // the last
   std::map<std::string, Pod, std::less<>> pods_;   // by uid
   std::map<std::int64_t, agent::Holder> holders_;  // by pid
   std::int64_t next_pid_ = 4000;

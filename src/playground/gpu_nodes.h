@@ -8,8 +8,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "apiserver/kubelet/device_host.h"
 #include "net/http.h"
@@ -39,7 +41,18 @@ class GpuNodes : public kubelet::DeviceHost {
     void write(const LogEvent& /*event*/) override {}
   };
 
+  // Nodes with the same GPUs: one of them is looked at, the others are told what it found.
+  struct Kind {
+    std::string source;  // the node that is looked at; "" none yet
+    std::optional<GpuPattern> pattern;
+    std::vector<std::string> waiting;
+  };
+
   TimeUs turn_time();
+  GpuNode* make_node(const Doc& node, const std::string& gpus);
+  void tell_later(const std::string& kind, const std::string& node);
+  void choose_source(Kind& kind);
+  void on_settled(const std::string& node);
 
   std::unique_ptr<api::Api> api_;
   NoLog sink_;
@@ -49,6 +62,7 @@ class GpuNodes : public kubelet::DeviceHost {
   std::function<TimeUs()> clock_;
   GpuNodeContext context_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  std::map<std::string, Kind, std::less<>> kinds_;  // by the text of the annotation
   std::map<std::string, std::unique_ptr<GpuNode>, std::less<>> nodes_;
   std::map<std::string, std::string, std::less<>> refused_;  // by node: the text that is no machine
 };

@@ -51,6 +51,9 @@ class NodeDevices {
 
   // False until they have registered: nobody is admitted, and nothing is said of the node, before.
   virtual bool is_ready() const = 0;
+  // Somebody is about to ask for devices. False: not yet, on_change follows; is_ready() is false
+  // until then.
+  virtual bool wake() = 0;
   // Whether the resource is theirs: a manifest's number of it counts for nothing.
   virtual bool manages(std::string_view resource) const = 0;
   // By name, each with its devices in the plugin's order. Lives until the next change.

@@ -288,6 +288,13 @@ void Kubelets::on_pod(store::EventType type, const controllers::PodViewPtr& pod)
   }
 }
 
+bool Kubelets::wants_devices(const NodeState& node, const Doc& pod) {
+  return node.devices != nullptr &&
+         std::ranges::any_of(api::pod_requests(pod), [&](const auto& wanted) {
+           return node.devices->manages(wanted.first);
+         });
+}
+
 controllers::Outcome Kubelets::sync_pod(const std::string& key) {
   const auto [ns, name] = controllers::split_key(key);
   const controllers::PodViewPtr view = pods_.find(ns, name);
@@ -298,7 +305,12 @@ controllers::Outcome Kubelets::sync_pod(const std::string& key) {
   if (it == node->runs.end()) {
     if (view->is_finished() && !view->is_deleting) return controllers::Outcome::Done;
     const auto pod = api_->get("pods", ns, name);
-    if (pod.has_value() && api::uid_of(*pod) == view->uid) begin(*node, *pod);
+    if (!pod.has_value() || api::uid_of(*pod) != view->uid) return controllers::Outcome::Done;
+    if (wants_devices(*node, *pod) && !node->devices->wake()) {
+      node->has_waited = true;  // it is looked at again when they are there
+      return controllers::Outcome::Done;
+    }
+    begin(*node, *pod);
     return controllers::Outcome::Done;
   }
   PodRun& run = it->second;

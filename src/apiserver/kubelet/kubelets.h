@@ -81,6 +81,7 @@ class Kubelets : public controllers::Controller {
   void sync_node(NodeState& node, const Doc& object);
   void write_node_status(NodeState& node, const Doc& object);
   void on_devices(const std::string& name);
+  static bool wants_devices(const NodeState& node, const Doc& pod);
   void renew_lease(const std::string& name);
   TimeUs lease_period() const;
   TimeUs next_renewal(const NodeState& node) const;

@@ -33,6 +33,7 @@ class FakePlugins : public NodeDevices {
     for (int i = 0; i < gpus; ++i) resource.devices.push_back({.id = fmt::format("g{}", i)});
   }
   bool is_ready() const override { return true; }
+  bool wake() override { return true; }
   bool manages(std::string_view resource) const override {
     return resource.starts_with("nvidia.com/");
   }

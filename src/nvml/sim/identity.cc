@@ -30,9 +30,13 @@ std::string cpus_of(const Host& host, int node) {
 
 }  // namespace
 
+std::string gpu_uuid(const std::string& identity, int index) {
+  return "GPU-" + uuid_of(fmt::format("{}/gpu/{}", identity, index));
+}
+
 void fill_identity(GpuSpec& gpu, int index, int count, const Host& host) {
   const std::string key = fmt::format("{}/gpu/{}", host.identity, index);
-  if (gpu.uuid.empty()) gpu.uuid = "GPU-" + uuid_of(key);
+  if (gpu.uuid.empty()) gpu.uuid = gpu_uuid(host.identity, index);
   if (gpu.serial.empty()) gpu.serial = serial_of(key);
   if (gpu.bus_id.empty()) {
     const auto at = static_cast<std::size_t>(index);

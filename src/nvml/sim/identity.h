@@ -18,6 +18,8 @@ struct Host {
   std::string identity = "node";  // UUIDs and serials are made from it
 };
 
+// The UUID of GPU `index` of the machine of that identity.
+std::string gpu_uuid(const std::string& identity, int index);
 // The fields of GPU `index` of `count` that are still empty.
 void fill_identity(GpuSpec& gpu, int index, int count, const Host& host);
 void set_usual_driver(MachineSpec& machine);
