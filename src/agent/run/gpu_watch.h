@@ -46,6 +46,8 @@ class GpuWatch {
   void start();
   // The facts may have changed.
   void look_again();
+  // The facts that were told last may be from before the last look_again(): others follow.
+  bool is_behind() const { return asks_facts_again_; }
   // Facts, events and a sample of every GPU, all once; then `done` (null: nobody waits), unless the
   // watch has ended by then.
   void look(std::function<void()> done = nullptr);

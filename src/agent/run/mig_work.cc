@@ -156,6 +156,7 @@ void MigWork::on_recovered(const Result<Reports>& reports) {
 
 void MigWork::rest() {
   step_ = Step::Resting;
+  has_begun_ = true;
   change_.reset();
   withheld_.clear();
   ports_.publish();

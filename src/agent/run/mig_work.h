@@ -83,7 +83,7 @@ class MigWork {
   // What all pods of this node that have not ended want.
   void on_asks(std::vector<MigAsk> asks);
 
-  bool may_offer() const { return step_ != Step::Starting && step_ != Step::Recovering; }
+  bool may_offer() const { return has_begun_; }
   // By uuid of GPUs and MIG devices, with why.
   const UnhealthyReasons& withheld() const { return withheld_; }
   // What the node is to say: labels and annotations. Empty where nothing was asked.
@@ -92,11 +92,10 @@ class MigWork {
     friend bool operator==(const Told&, const Told&) = default;
   };
   const std::optional<Told>& told() const { return told_; }
-  bool is_recovering() const { return step_ == Step::Recovering; }
+  bool is_recovering() const { return !has_begun_ && step_ != Step::Starting; }
   // From withholding devices to the facts that show the change, and at the start.
   bool is_changing() const {
-    return step_ == Step::Withholding || step_ == Step::Asking || step_ == Step::Changing ||
-           step_ == Step::Reading || step_ == Step::Recovering;
+    return step_ != Step::Starting && step_ != Step::Resting && step_ != Step::Telling;
   }
   bool is_resting() const { return step_ == Step::Resting; }
 
@@ -154,6 +153,8 @@ class MigWork {
   const MigWorkPorts ports_;
 
   Step step_ = Step::Starting;
+  bool has_begun_ = false;  // the start is over, and the facts show what came of it
+  bool has_started_ = false;  // came to rest once
   bool is_reading_journal_ = false, is_recovering_ = false;
   bool has_facts_ = false;
   bool has_holders_ = false;  // the kubelet answered, or cannot ever

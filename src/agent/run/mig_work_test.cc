@@ -335,6 +335,24 @@ TEST(MigRecovery, NothingIsOfferedOrToldBeforeACutShortChangeIsEnded) {
   EXPECT_EQ(rig.offers.size(), 1U);
 }
 
+TEST(MigRecovery, WhatWasThereBeforeIsNotOfferedInPassing) {
+  NodeRig rig(kCutH100, mixed());
+  ASSERT_TRUE(rig.journal->save(half_a_change(rig)));
+  rig.start();
+  rig.node->on_holdings(rig.holdings);
+  PluginConfig config = rig.node->options().plugin;
+  for (int i = 0; i < 100 && rig.offers.empty(); ++i) {
+    rig.loop.step();
+    // Whatever makes the agent tell what it knows, at any moment.
+    config.driver_root = i % 2 == 0 ? "/a" : "/b";
+    rig.node->set_config(config);
+  }
+  ASSERT_FALSE(rig.offers.empty());
+  for (const PluginSnapshotPtr& offer : rig.offers) {
+    EXPECT_EQ(offer->inventory.find("nvidia.com/mig-3g.40gb"), nullptr);
+  }
+}
+
 TEST(MigRecovery, AKubeletThatDoesNotServeTheQuestionIsNoReasonToWait) {
   NodeRig rig(kCutH100, mixed());
   ASSERT_TRUE(rig.journal->save(half_a_change(rig)));

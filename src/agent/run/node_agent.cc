@@ -103,7 +103,8 @@ void NodeAgent::on_news(GpuWatch::News news) {
     had_pids_ = !pids.empty();
   }
   publish(news == News::Facts);
-  if (news == News::Facts) mig_->on_facts();
+  // Facts that were begun before a change ended do not show it.
+  if (news == News::Facts && !watch_->is_behind()) mig_->on_facts();
 }
 
 void NodeAgent::publish(bool are_facts_read) {
