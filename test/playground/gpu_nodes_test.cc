@@ -302,6 +302,45 @@ TEST_F(GpuNodeTest, AMachineThatIsNoneLeavesTheManifestsNumbers) {
   EXPECT_TRUE(is_told);
 }
 
+// The agent of one node is asked, the others are told: all but the UUIDs is the same, and whoever
+// is disturbed is a node of its own.
+TEST(GpuNodes, NodesWithTheSameGpusDifferInTheirUuids) {
+  std::vector<Doc> nodes;
+  for (const std::string_view name : {"a", "b", "c"}) nodes.push_back(gpu_node(name, "2xA30"));
+  World world(std::move(nodes), options());
+  world.run_for(2 * kSecondInUs);
+  EXPECT_TRUE(world.playground().is_settled());
+  const auto node = [&](std::string_view name) { return *world.api().get("nodes", "", name); };
+  const auto gpus = [&](std::string_view name) {
+    return node(name).get("metadata", "annotations")["jogak.io/gpus"].as_string();
+  };
+  std::set<std::string> different;
+  for (const std::string_view name : {"a", "b", "c"}) {
+    const Doc object = node(name);
+    EXPECT_EQ(object.get("status", "allocatable")[kGpu].as_string(), "2");
+    EXPECT_EQ(object["metadata"]["labels"]["nvidia.com/gpu.product"].as_string(), "NVIDIA-A30");
+    different.insert(gpus(name));
+  }
+  EXPECT_EQ(different.size(), 3U);
+  const std::string before = gpus("b");
+  world.annotate_node("b", "jogak.io/gpu-fault", "1=xid:79");
+  Doc pod = simple_pod("p", 1, 2);
+  pod.at("spec").set("nodeName", "c");
+  world.add(std::move(pod));
+  world.run_for(5 * kSecondInUs);
+  EXPECT_EQ(node("b").get("status", "allocatable")[kGpu].as_string(), "1");
+  EXPECT_EQ(node("a").get("status", "allocatable")[kGpu].as_string(), "2");
+  EXPECT_EQ(world.count("p", "Running"), 1U);
+  const Doc running = world.pod("p");
+  std::string status;
+  running.append_json(status);
+  const std::string first = gpus("c").substr(gpus("c").find("GPU-"), 40);
+  EXPECT_THAT(status, HasSubstr(first)) << "what was told is what its own agent finds";
+  world.annotate_node("b", "jogak.io/gpu-fault", "");
+  world.run_for(5 * kSecondInUs);
+  EXPECT_EQ(gpus("b"), before);
+}
+
 // A process that keeps its objects in a folder finds its machines as they were made at first, cuts
 // them as the labels say, and gives each pod what it held.
 TEST(GpuNodes, PodsKeepTheirDevicesOverARestart) {
