@@ -194,8 +194,15 @@ void NodeAgent::on_holdings(Result<std::vector<Holding>> holdings) {
   if (!holdings) {
     const Error error = std::move(holdings).error();
     if (holdings_problem_ != error.what) {
-      log_.warn("the kubelet cannot say which pod holds what; trying again",
-                {{"error", error.what}});
+      // At the start of a node the kubelet comes when it comes.
+      constexpr std::string_view kLine =
+          "the kubelet cannot say which pod holds what; trying again";
+      const Log::Fields fields = {{"error", error.what}};
+      if (had_holdings_) {
+        log_.warn(kLine, fields);
+      } else {
+        log_.info(kLine, fields);
+      }
     }
     holdings_problem_ = error.what;
     model_.on_holdings_failure(error, now);
@@ -204,6 +211,7 @@ void NodeAgent::on_holdings(Result<std::vector<Holding>> holdings) {
   if (!std::exchange(holdings_problem_, "").empty()) {
     log_.info("the kubelet says again which pod holds what");
   }
+  had_holdings_ = true;
   model_.on_holdings(*std::move(holdings), now);
   if (ports_.holds && options_.reports && told_facts_ != nullptr) {
     const auto node = model_.snapshot(now);

@@ -125,7 +125,7 @@ class NodeAgent {
   std::string told_cdi_problem_;
   std::string holdings_problem_;
   std::optional<MigWork::Told> told_mig_;
-  bool had_facts_ = false;
+  bool had_facts_ = false, had_holdings_ = false;
   bool had_pids_ = false;
 
   std::unique_ptr<Exporter> exporter_;
