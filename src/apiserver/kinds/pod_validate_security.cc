@@ -250,10 +250,8 @@ void validate_container_security(const PodSpecView& view, const Doc& context, co
   if (context.empty()) {
     return;
   }
-  // This server allows no privileged containers, as a server without --allow-privileged.
-  if (context["privileged"].as_bool()) {
-    errors.forbidden(at.child("privileged"), "disallowed by cluster policy");
-  }
+  // A server without --allow-privileged refuses it.
+  if (context["privileged"].as_bool()) errors.forbidden_by_policy(at.child("privileged"));
   check_id(context, "runAsUser", at, errors);
   check_id(context, "runAsGroup", at, errors);
   if (const Doc& mount = context["procMount"]; !mount.is_null()) {

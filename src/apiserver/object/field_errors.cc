@@ -153,6 +153,16 @@ void FieldErrors::forbidden(const Path& at, std::string_view detail) {
   add(plain(FieldErrorType::Forbidden, at, detail));
 }
 
+void FieldErrors::forbidden_by_policy(const Path& at) {
+  FieldError error = plain(FieldErrorType::Forbidden, at, "disallowed by cluster policy");
+  error.is_of_policy = true;
+  add(std::move(error));
+}
+
+void FieldErrors::lift_policy() {
+  std::erase_if(list_, [](const FieldError& error) { return error.is_of_policy; });
+}
+
 void FieldErrors::too_long(const Path& at, std::size_t limit) {
   add(plain(FieldErrorType::TooLong, at,
             fmt::format("may not be more than {} {}", limit, limit == 1 ? "byte" : "bytes")));

@@ -57,7 +57,8 @@ std::string quoted(std::string_view text);
 struct FieldError {
   FieldErrorType type = FieldErrorType::Invalid;
   std::string field;
-  std::string message;  // without the field: `Invalid value: "x": must be ...`
+  std::string message;        // without the field: `Invalid value: "x": must be ...`
+  bool is_of_policy = false;  // the server may be told to let it pass
 };
 
 class FieldErrors {
@@ -70,6 +71,10 @@ class FieldErrors {
   void not_supported(const Path& at, const Doc& value,
                      const std::vector<std::string_view>& supported);
   void forbidden(const Path& at, std::string_view detail);
+  // "disallowed by cluster policy".
+  void forbidden_by_policy(const Path& at);
+  // Takes out what only a policy forbids.
+  void lift_policy();
   void too_long(const Path& at, std::size_t limit);
   void too_many(const Path& at, std::size_t actual, std::size_t limit);
   void type_invalid(const Path& at, const Doc& value, std::string_view detail);

@@ -20,6 +20,7 @@ Ops::Ops(Loop& loop, store::Store& store, Registry& registry, Rng rng)
                                         .registry = registry,
                                         .rng = rng,
                                         .plugins = {},
+                                        .allows_privileged = false,
                                         .write_refusal = {}})) {}
 
 Ops::~Ops() = default;
@@ -27,6 +28,8 @@ Ops::~Ops() = default;
 void Ops::add_plugin(std::unique_ptr<AdmissionPlugin> plugin) {
   impl_->plugins.push_back(std::move(plugin));
 }
+
+void Ops::allow_privileged() { impl_->allows_privileged = true; }
 
 void Ops::refuse_writes(std::string why) { impl_->write_refusal = std::move(why); }
 

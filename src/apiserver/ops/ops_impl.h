@@ -18,6 +18,7 @@ struct Ops::Impl {
   Registry& registry;
   Rng rng;
   std::vector<std::unique_ptr<AdmissionPlugin>> plugins;
+  bool allows_privileged = false;
   std::string write_refusal;  // why nothing may be written any more, "" if it may
 
   ApiResult<void> may_write(const WriteRequest& request) const;

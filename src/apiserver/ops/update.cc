@@ -143,7 +143,8 @@ ApiResult<Ops::Updated> Ops::replace(WriteRequest& request, const Change& change
       resource.strategy->spec_changed(object, old)) {
     object.at("metadata").set("generation", meta(old)["generation"].as_int() + 1);
   }
-  const FieldErrors errors = check_update(request, object, old, context);
+  FieldErrors errors = check_update(request, object, old, context);
+  if (impl.allows_privileged) errors.lift_policy();
   if (!errors.empty()) {
     request.warnings.resize(warned);  // only valid objects are warned about
     return invalid_object(resource.kind, resource.strategy->error_group(resource), request.name,

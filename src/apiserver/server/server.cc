@@ -56,6 +56,7 @@ struct Server::Impl {
 };
 
 Result<void> Server::Impl::open() {
+  if (options.allows_privileged) ops.allow_privileged();
   options.kinds.authenticate = [this](std::string_view token) -> std::optional<User> {
     const auto it = options.tokens.find(token);
     if (it == options.tokens.end()) return std::nullopt;

@@ -23,9 +23,10 @@ namespace jogak::api {
 struct ServerOptions {
   KindOptions kinds;
   store::StoreOptions store;
-  Tokens tokens;           // none: nobody gets in over HTTP
-  NodeProxy node_proxy;    // null: no node listens anywhere
-  std::uint64_t seed = 1;  // of uids, generated names and allocated ports
+  Tokens tokens;                   // none: nobody gets in over HTTP
+  NodeProxy node_proxy;            // null: no node listens anywhere
+  bool allows_privileged = false;  // containers, as kubeadm's clusters do
+  std::uint64_t seed = 1;          // of uids, generated names and allocated ports
   // A folder that keeps the objects across restarts; "" for memory alone.
   std::string data_dir;
 };

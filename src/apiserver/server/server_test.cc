@@ -359,5 +359,33 @@ TEST_F(InProcess, TheServerMayGoBeforeItsEventsAreHandedOut) {
   EXPECT_TRUE(seen_.empty());
 }
 
+// A daemon set, whose template is a pod's, so that no account has to be there.
+bool takes_privileged(bool is_allowed, std::string* refusal) {
+  SimLoop loop;
+  ServerOptions options;
+  options.allows_privileged = is_allowed;
+  const auto server = Server::make(loop, std::move(options));
+  if (!server.has_value()) return false;
+  Doc container = Doc::object();
+  container.set("name", "agent").set("image", "agent:1");
+  container.at("securityContext").set("privileged", true);
+  Doc set = Doc::object();
+  set.set("apiVersion", "apps/v1").set("kind", "DaemonSet");
+  set.at("metadata").set("name", "agent").set("namespace", "default");
+  set.at("spec", "selector").at("matchLabels").set("app", "agent");
+  set.at("spec", "template").at("metadata").at("labels").set("app", "agent");
+  set.at("spec", "template").at("spec", "containers").push(std::move(container));
+  const auto made = (*server)->api("test")->create("daemonsets.apps", "default", std::move(set));
+  if (!made.has_value()) *refusal = made.error().message;
+  return made.has_value();
+}
+
+TEST(PrivilegedContainers, AreRefusedUnlessAllowed) {
+  std::string refusal;
+  EXPECT_TRUE(takes_privileged(true, &refusal)) << refusal;
+  EXPECT_FALSE(takes_privileged(false, &refusal));
+  EXPECT_THAT(refusal, HasSubstr("securityContext.privileged: Forbidden: disallowed by cluster"));
+}
+
 }  // namespace
 }  // namespace jogak::api
