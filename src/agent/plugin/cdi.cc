@@ -313,6 +313,24 @@ Result<void> CdiFolder::write(const CdiFile& file) const {
   return {};
 }
 
+std::vector<std::string> CdiFolder::our_files() const {
+  std::vector<std::string> names;
+  std::error_code error;
+  fs::directory_iterator it(path_, error);
+  while (!error && it != fs::directory_iterator()) {
+    std::string name = it->path().filename().string();
+    const bool is_ours =
+        name.starts_with(std::string(kCdiVendor) + "-") &&
+        (name.ends_with(".json") || name.ends_with(".yaml") || name.ends_with(kTemporarySuffix));
+    if (is_ours) names.push_back(std::move(name));
+    it.increment(error);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+bool CdiFolder::has_files() const { return !our_files().empty(); }
+
 Result<void> CdiFolder::put(const std::vector<CdiFile>& files) const {
   std::error_code error;
   fs::create_directories(path_, error);
@@ -326,20 +344,8 @@ Result<void> CdiFolder::put(const std::vector<CdiFile>& files) const {
     is_changed = true;
   }
   // After the writing, so that no device is missing in between.
-  std::vector<std::string> stale;
-  fs::directory_iterator it(path_, error);
-  while (!error && it != fs::directory_iterator()) {
-    const std::string name = it->path().filename().string();
-    const bool is_ours =
-        name.starts_with(std::string(kCdiVendor) + "-") &&
-        (name.ends_with(".json") || name.ends_with(".yaml") || name.ends_with(kTemporarySuffix));
-    if (is_ours && std::ranges::find(files, name, &CdiFile::name) == files.end()) {
-      stale.push_back(name);
-    }
-    it.increment(error);
-  }
-  std::ranges::sort(stale);
-  for (const std::string& name : stale) {
+  for (const std::string& name : our_files()) {
+    if (std::ranges::find(files, name, &CdiFile::name) != files.end()) continue;
     step("remove", name);
     if (::unlink((path_ + "/" + name).c_str()) != 0 && errno != ENOENT) {
       return system_error(path_ + "/" + name, "is stale and cannot be removed");

@@ -41,9 +41,12 @@ class CdiFolder {
   // Makes the folder hold exactly these of our files, touching only what differs. Others' files
   // stay. Each file is whole at every moment, also after a power loss.
   Result<void> put(const std::vector<CdiFile>& files) const;
+  // Whether a file of ours is there.
+  bool has_files() const;
 
  private:
   Result<void> write(const CdiFile& file) const;
+  std::vector<std::string> our_files() const;  // names, sorted
   void step(std::string_view verb, std::string_view name) const;
 
   std::string path_;

@@ -97,6 +97,7 @@ HostView real_host(const AgentOptions& options) {
   host.put_cdi = [folder = options.cdi_folder](const std::vector<CdiFile>& files) {
     return CdiFolder(folder).put(files);
   };
+  host.has_cdi = [folder = options.cdi_folder] { return CdiFolder(folder).has_files(); };
   host.put_labels = write_features_file;
   if (!options.mig_journal.empty()) {
     host.mig_journal = std::make_shared<MigJournalFile>(options.mig_journal);

@@ -33,6 +33,7 @@ struct HostView {
       nullptr;  // by bus id
   std::function<ProcessOwners(const std::vector<std::int64_t>& pids)> owners = nullptr;
   std::function<Result<void>(const std::vector<CdiFile>& files)> put_cdi = nullptr;
+  std::function<bool()> has_cdi = nullptr;  // files of ours are there
   std::function<Result<void>(const std::string& path, const Labels& labels)> put_labels = nullptr;
   // Null: nothing is cut on this node, and no change is finished. Used on the NVML thread.
   std::shared_ptr<MigJournalStore> mig_journal = nullptr;

@@ -92,15 +92,16 @@ struct Watched {
   bool is_full = false;  // the disk
   std::unique_ptr<NodeAgent> node;
 
-  Watched() {
+  explicit Watched(ListStrategy strategy = ListStrategy::CdiCri) {
     AgentOptions options = testing::NodeRig::defaults();
-    options.plugin.list_strategies = {ListStrategy::CdiCri};
+    options.plugin.list_strategies = {strategy};
     options.mig_journal = "";
     const auto made = std::make_shared<nvml::testing::MadeMachine>(
         "identity: t\ngpus: [{model: T4, count: 2}]\n");
     machine_ = made;
     HostView host;
     host.files = [this](const nvml::NodeFacts&, const PluginConfig&) { return files; };
+    host.has_cdi = [this] { return !written.empty() && !written.back().empty(); };
     host.put_cdi = [this](const std::vector<CdiFile>& put) -> Result<void> {
       if (is_full) return fail(Errc::Unavailable, "the disk is full");
       written.push_back(put);
@@ -147,6 +148,22 @@ TEST(HostView, cdi_files_that_could_not_be_written_are_written_later) {
   watched.loop.run_for(61 * kSecondInUs);
   ASSERT_GT(watched.written.size(), before);
   EXPECT_THAT(watched.written.back().at(0).json, ::testing::HasSubstr("/dev/nvidia0"));
+}
+
+TEST(HostView, cdi_files_stay_true_when_the_strategy_is_another) {
+  Watched watched;
+  PluginConfig config = watched.node->options().plugin;
+  config.list_strategies = {ListStrategy::Envvar};
+  watched.node->set_config(config);
+  watched.files.device_nodes.insert("/dev/nvidia0");
+  watched.loop.run_for(61 * kSecondInUs);
+  EXPECT_THAT(watched.written.back().at(0).json, ::testing::HasSubstr("/dev/nvidia0"));
+}
+
+TEST(HostView, no_cdi_files_are_begun_under_another_strategy) {
+  Watched watched(ListStrategy::Envvar);
+  watched.loop.run_for(61 * kSecondInUs);
+  EXPECT_THAT(watched.written, IsEmpty());
 }
 
 }  // namespace

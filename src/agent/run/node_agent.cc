@@ -143,7 +143,11 @@ bool NodeAgent::find_host(const nvml::NodeFacts& facts) {
 }
 
 void NodeAgent::update_cdi(const nvml::NodeFacts& facts) {
-  if (!host_view_.put_cdi || !options_.device_plugin || !options_.plugin.uses_cdi()) return;
+  if (!host_view_.put_cdi || !options_.device_plugin) return;
+  // The kubelet restarts containers of before a change of the strategy with the names that they
+  // were given then. So files that are there are kept, and kept true.
+  const bool is_kept = host_view_.has_cdi && host_view_.has_cdi();
+  if (!options_.plugin.uses_cdi() && !is_kept) return;
   const auto put = host_view_.put_cdi(make_cdi_files(facts, options_.plugin, host_));
   const std::string problem = put ? "" : put.error().what;
   if (!problem.empty() && problem != told_cdi_problem_) {
@@ -235,14 +239,7 @@ void NodeAgent::on_node(const Labels& labels,
 
 void NodeAgent::set_config(PluginConfig config) {
   if (config == options_.plugin) return;
-  const bool had_cdi = options_.plugin.uses_cdi();
   options_.plugin = std::move(config);
-  if (had_cdi && !options_.plugin.uses_cdi() && host_view_.put_cdi) {
-    // Files that nobody keeps up to date would name devices that are not there any more.
-    if (const auto put = host_view_.put_cdi({}); !put) {
-      log_.error("the CDI files could not be removed", {{"error", put.error().what}});
-    }
-  }
   LabelOptions labels = label_options(options_.plugin);
   labels.machine = label_options_.machine;
   labels.pci_class = label_options_.pci_class;
