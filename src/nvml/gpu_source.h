@@ -307,7 +307,7 @@ struct GpuSample {
   // Time held back, nanoseconds since driver load.
   Reading<std::int64_t> violation_power_ns, violation_thermal_ns, violation_sync_boost_ns,
       violation_board_limit_ns, violation_low_utilisation_ns, violation_reliability_ns;
-  HeldSample held;              // only with SampleWants::held
+  HeldSample held;               // only with SampleWants::held
   Reading<int> recovery_action;  // 0 none, 1 reset GPU, 2 reboot node, 3 drain P2P...
   GpmSample gpm;
   std::vector<MigInstanceSample> mig;  // the order of GpuFacts::mig_instances

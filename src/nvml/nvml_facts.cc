@@ -128,8 +128,7 @@ void NvmlSource::read_limits(Gpu& gpu) {
                       .memory = clock(abi::kClockMemory),
                       .video = clock(abi::kClockVideo)};
   facts.power_limit_mw = read<std::int64_t, std::uint32_t>(gpu, f_.power_limit);
-  facts.power_limit_requested_mw =
-      read<std::int64_t, std::uint32_t>(gpu, f_.power_limit_requested);
+  facts.power_limit_requested_mw = read<std::int64_t, std::uint32_t>(gpu, f_.power_limit_requested);
   facts.power_limit_default_mw = read<std::int64_t, std::uint32_t>(gpu, f_.power_limit_default);
   std::uint32_t least = 0;
   std::uint32_t most = 0;

@@ -265,9 +265,9 @@ void GpuHealth::watch_counts(const nvml::GpuSample& sample) {
     is_dirty_ = true;
   }
   // Newer boards count one kind of checksum error only.
-  crc_.update(sample.nvlink.crc_data_errors ? sample.nvlink.crc_data_errors
-                                            : sample.nvlink.crc_flit_errors,
-              now);
+  crc_.update(
+      sample.nvlink.crc_data_errors ? sample.nvlink.crc_data_errors : sample.nvlink.crc_flit_errors,
+      now);
   replay_.update(sample.nvlink.replay_errors, now);
   link_recovery_.update(sample.nvlink.recovery_errors, now);
   pcie_replays_.update(sample.pcie_replays, now);

@@ -153,7 +153,7 @@ class MigWork {
   const MigWorkPorts ports_;
 
   Step step_ = Step::Starting;
-  bool has_begun_ = false;  // the start is over, and the facts show what came of it
+  bool has_begun_ = false;    // the start is over, and the facts show what came of it
   bool has_started_ = false;  // came to rest once
   bool is_reading_journal_ = false, is_recovering_ = false;
   bool has_facts_ = false;
