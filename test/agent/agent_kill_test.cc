@@ -30,6 +30,7 @@
 #include "playground/access.h"
 #include "test/agent/folder_events.h"
 #include "test/kubelet/child.h"
+#include "test/kubelet/held_devices.h"
 #include "test/kubelet/kubelet.h"
 
 namespace jogak::agent {
@@ -38,6 +39,7 @@ namespace {
 namespace fs = std::filesystem;
 using jogak::testing::Child;
 using jogak::testing::FolderEvents;
+using kubelet::HeldDevices;
 using kubelet::Kubelet;
 using kubelet::NodeCounts;
 using kubelet::StartedContainer;
@@ -50,27 +52,6 @@ identity: agent-kill-test
 gpus:
 - {model: A100-SXM4-40GB, count: 8}
 )";
-
-// What the running pods were told, added up: no device twice.
-class Held {
- public:
-  void add(const std::string& pod, const StartedContainer& container) {
-    std::string_view rest = container.env.at("NVIDIA_VISIBLE_DEVICES");
-    while (!rest.empty()) {
-      const std::size_t comma = rest.find(',');
-      const std::string id(rest.substr(0, comma));
-      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-      const auto [it, is_new] = owner_.emplace(id, pod);
-      EXPECT_TRUE(is_new) << id << " is held by " << it->second << " and " << pod;
-    }
-  }
-  void remove(const std::string& pod) {
-    std::erase_if(owner_, [&](const auto& entry) { return entry.second == pod; });
-  }
-
- private:
-  std::map<std::string, std::string> owner_;
-};
 
 // An API server, and what it does with each request: `on_step` hears of it before it is looked at
 // and before its answer leaves, "PATCH nodes/n1: asked", on the server's thread; true means that
@@ -238,7 +219,7 @@ TEST_F(AgentKill, at_each_call_between_it_and_the_kubelet) {
     if (Child* const victim = child.load(); victim != nullptr && step == target) victim->kill();
   };
   kubelet_.start();
-  Held held;
+  HeldDevices held;
   std::set<std::string> pods;
   const auto run_pod = [&](const std::string& name, int count) {
     const auto run =

@@ -17,6 +17,7 @@
 #include "base/testing/temp_folder.h"
 #include "test/kubelet/agent_thread.h"
 #include "test/kubelet/child.h"
+#include "test/kubelet/held_devices.h"
 #include "test/kubelet/kubelet.h"
 
 namespace jogak::kubelet {
@@ -57,34 +58,13 @@ std::vector<std::string> variables(const std::string& socket, const std::string&
           std::string(kStepVariable) + "=" + std::to_string(kill_at)};
 }
 
-// What the running pods were told, added up.
-class Held {
- public:
-  void add(const std::string& pod, const StartedContainer& container) {
-    std::string_view rest = container.env.at("NVIDIA_VISIBLE_DEVICES");
-    while (!rest.empty()) {
-      const std::size_t comma = rest.find(',');
-      const std::string id(rest.substr(0, comma));
-      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-      const auto [it, is_new] = owner_.emplace(id, pod);
-      EXPECT_TRUE(is_new) << id << " is held by " << it->second << " and " << pod;
-    }
-  }
-  void remove(const std::string& pod) {
-    std::erase_if(owner_, [&](const auto& entry) { return entry.second == pod; });
-  }
-
- private:
-  std::map<std::string, std::string> owner_;
-};
-
 TEST(KillTest, no_device_twice_and_no_torn_file_whatever_the_step) {
   constexpr std::uint64_t kSeed = 5;
   TempFolder folder;
   Kubelet kubelet(folder.path(), kSeed);
   kubelet.start();
   Rng random(kSeed, "pods");
-  Held held;
+  HeldDevices held;
   std::set<std::string> pods;
   const std::string cdi = folder.path("cdi");
   const std::string log = folder.path("log");
