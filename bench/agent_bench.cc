@@ -69,7 +69,7 @@ bool is_offered(const Kubelet& kubelet, int healthy = kDevices) {
   return kubelet.counts(kResource) == NodeCounts{.capacity = kDevices, .allocatable = healthy};
 }
 
-std::string plugin_socket(const WorkFolder& folder) {
+std::string plugin_socket(const TempFolder& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder.path("device-plugins"))) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("jogak-mig-1g.5gb")) return entry.path().string();
@@ -80,7 +80,7 @@ std::string plugin_socket(const WorkFolder& folder) {
 
 // ---- the parts ---------------------------------------------------------------------------------
 
-void starts(const std::string& binary, const WorkFolder& folder, Kubelet& kubelet) {
+void starts(const std::string& binary, const TempFolder& folder, Kubelet& kubelet) {
   std::vector<std::int64_t> offered, ready;
   std::int64_t own_max = 0;
   for (int i = 0; i < kStarts; ++i) {
@@ -157,7 +157,7 @@ void memory(const MeasuredAgent& agent, std::string_view when) {
   tell("  its own, written (Private_Dirty)", mib(now.dirty_kib), "MiB");
 }
 
-void allocations(const WorkFolder& folder) {
+void allocations(const TempFolder& folder) {
   namespace api = ::v1beta1;
   const auto stub = api::DevicePlugin::NewStub(
       grpc::CreateChannel("unix:" + plugin_socket(folder), grpc::InsecureChannelCredentials()));
@@ -224,7 +224,7 @@ void registrations(Kubelet& kubelet) {
 
 // Pods come and go on a node that is three quarters full, a GPU is lost and comes back, the kubelet
 // restarts, somebody scrapes.
-void churn(const WorkFolder& folder, const MeasuredAgent& agent, Kubelet& kubelet, int pods) {
+void churn(const TempFolder& folder, const MeasuredAgent& agent, Kubelet& kubelet, int pods) {
   constexpr int kKept = 40;
   const auto set_faults = [&](const std::string& line) {
     const std::string path = folder.path("faults");
@@ -262,7 +262,7 @@ void churn(const WorkFolder& folder, const MeasuredAgent& agent, Kubelet& kubele
 
 int run(const std::string& binary, int seconds, int pods) {
   const Sleepers sleepers(kDevices);
-  const WorkFolder folder;
+  const TempFolder folder;
   std::ofstream(folder.path("machine.yaml")) << dense_machine(sleepers.pids());
   ::setenv("JOGAK_NVML_SIM_FAULTS", folder.path("faults").c_str(), 1);
   Kubelet kubelet(folder.path(), 1);

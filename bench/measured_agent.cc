@@ -71,17 +71,6 @@ std::int64_t wait_for_number(const std::string& path, std::string_view mark) {
 
 }  // namespace
 
-WorkFolder::WorkFolder() {
-  std::string name = (fs::temp_directory_path() / "jogak-bench-XXXXXX").string();
-  JOGAK_CHECK(::mkdtemp(name.data()) != nullptr, "no folder for the benchmark in {}", name);
-  path_ = name;
-}
-
-WorkFolder::~WorkFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
-
 Sleepers::Sleepers(int count) {
   for (int i = 0; i < count; ++i) {
     const pid_t pid = ::fork();
@@ -124,7 +113,7 @@ std::string dense_machine(const std::vector<pid_t>& pids) {
   return text;
 }
 
-MeasuredAgent::MeasuredAgent(std::string binary, const WorkFolder& folder,
+MeasuredAgent::MeasuredAgent(std::string binary, const TempFolder& folder,
                              const std::vector<std::string>& flags) {
   log_path_ = folder.path("agent.log");
   std::vector<std::string> words = {binary,

@@ -15,26 +15,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/testing/temp_folder.h"
+
 namespace jogak::bench {
 
 inline constexpr int kGpus = 8;
 inline constexpr int kInstances = 7;  // of each GPU
 inline constexpr int kDevices = kGpus * kInstances;
 inline constexpr std::string_view kSlice = "nvidia.com/mig-1g.5gb";
-
-// An empty folder below the system's one for such, gone with this.
-class WorkFolder {
- public:
-  WorkFolder();
-  ~WorkFolder();
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-  std::string path(std::string_view name) const { return path_ + "/" + std::string(name); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // Processes that sleep, so that somebody has a pid.
 class Sleepers {
@@ -60,7 +48,7 @@ class MeasuredAgent {
  public:
   // `flags` after those that every run here has. Its log goes into `folder`, which has machine.yaml
   // and is the kubelet's folder.
-  MeasuredAgent(std::string binary, const WorkFolder& folder,
+  MeasuredAgent(std::string binary, const TempFolder& folder,
                 const std::vector<std::string>& flags = {});
   ~MeasuredAgent();
   MeasuredAgent(const MeasuredAgent&) = delete;
