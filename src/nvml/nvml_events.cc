@@ -43,6 +43,11 @@ GpuEvent NvmlSource::event_of(const abi::EventData& data) {
   if (event.kind == GpuEventKind::Other) event.code = data.event_type;
   const auto at = std::ranges::find(gpus_, data.device, &Gpu::handle);
   if (at != gpus_.end()) event.uuid = at->facts.uuid;
+  // Lost before it could be named: without a name it would look like an event of every GPU.
+  if (at != gpus_.end() && event.uuid.empty()) {
+    event.kind = GpuEventKind::Other;
+    event.code = data.event_type;
+  }
   if (data.gpu_instance_id != abi::kNoInstance) {
     event.gi_id = static_cast<int>(data.gpu_instance_id);
     if (data.compute_instance_id != abi::kNoInstance) {

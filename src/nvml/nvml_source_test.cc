@@ -129,6 +129,17 @@ TEST(NvmlSource, AGpuLostFromTheStartIsListed) {
   EXPECT_FALSE(node.gpus[0].is_lost);
 }
 
+TEST(NvmlSource, WhatAGpuWithoutANameTellsIsNoXidOfEveryGpu) {
+  MadeMachine made(
+      "gpus:\n- {model: T4, count: 2}\nfaults:\n- {kind: lost, at: 5s, gpu: 1}\n"
+      "- {kind: failCall, call: nvmlDeviceGetUUID, code: 15, gpu: 1}\n");
+  made.facts();
+  made.source->poll_events(0);
+  made.to(5 * kSecondInUs);
+  const auto events = made.source->poll_events(0);
+  EXPECT_EQ(kinds(events), (std::vector{GpuEventKind::GpuLost, GpuEventKind::Other}));
+}
+
 TEST(NvmlSource, ADriverReloadIsSurvived) {
   MadeMachine made(R"(gpus:
 - {model: T4}

@@ -47,8 +47,12 @@ void NodeHealth::on_facts(const nvml::NodeFacts& facts, TimeUs now) {
     }
     gpu.health.on_unlisted(now);
   }
+  std::vector<int> nameless;
   for (const nvml::GpuFacts& fact : facts.gpus) {
-    if (fact.uuid.empty()) continue;  // lost before it could be named: nobody can be given it
+    if (fact.uuid.empty()) {  // nobody can be given it
+      nameless.push_back(fact.index);
+      continue;
+    }
     const auto [at, is_new] = gpus_.try_emplace(fact.uuid, GpuHealth(options_));
     Gpu& gpu = at->second;
     if (is_new || !gpu.is_listed || gpu.index != fact.index || gpu.pci_bus_id != fact.pci_bus_id) {
@@ -58,6 +62,10 @@ void NodeHealth::on_facts(const nvml::NodeFacts& facts, TimeUs now) {
     gpu.index = fact.index;
     gpu.pci_bus_id = fact.pci_bus_id;
     gpu.health.on_facts(fact, driver_reloaded, now);
+  }
+  if (nameless != nameless_) {
+    nameless_ = std::move(nameless);
+    ++changes_;
   }
   drop_replaced(facts);
 }
@@ -106,6 +114,9 @@ void NodeHealth::on_failure(const std::string& uuid, const Error& error, TimeUs 
 }
 
 void NodeHealth::on_event(const nvml::GpuEvent& event) {
+  const bool is_of_one =
+      event.kind == nvml::GpuEventKind::GpuLost || event.kind == nvml::GpuEventKind::GpuRecovered;
+  if (event.uuid.empty() && is_of_one) return;
   for (auto& [uuid, gpu] : gpus_) {
     if (event.uuid.empty() || event.uuid == uuid) gpu.health.on_event(event);
   }
@@ -132,8 +143,10 @@ std::uint64_t NodeHealth::changes() const {
 }
 
 NodeHealthView NodeHealth::view() const {
-  NodeHealthView view = {
-      .driver_problem = driver_problem_, .driver_problem_since = driver_problem_since_, .gpus = {}};
+  NodeHealthView view = {.driver_problem = driver_problem_,
+                         .driver_problem_since = driver_problem_since_,
+                         .gpus = {},
+                         .nameless = nameless_};
   view.gpus.reserve(gpus_.size());
   for (const auto& [uuid, gpu] : gpus_) {
     view.gpus.push_back({.uuid = uuid,

@@ -37,6 +37,7 @@ struct NodeHealthView {
   std::string driver_problem;  // "" none; else why no GPU can be asked
   TimeUs driver_problem_since = 0;
   std::vector<GpuHealthView> gpus;  // by index, those not listed any more last
+  std::vector<int> nameless;        // indices of GPUs that were lost before they could be named
   const GpuHealthView* find(std::string_view uuid) const;
   friend bool operator==(const NodeHealthView&, const NodeHealthView&) = default;
 };
@@ -55,7 +56,8 @@ class NodeHealth {
   void on_facts_failure(const Error& error, TimeUs now);
   void on_sample(const nvml::GpuSample& sample);
   void on_failure(const std::string& uuid, const Error& error, TimeUs now);
-  // An event of a GPU that nobody knows yet changes nothing.
+  // An event of a GPU that nobody knows yet changes nothing; one without a uuid is the node's,
+  // except that a GPU without a name is lost or back.
   void on_event(const nvml::GpuEvent& event);
   void on_tick(TimeUs now);
   // The operator's word: "" all GPUs. False: no such GPU.
@@ -80,6 +82,7 @@ class NodeHealth {
   std::optional<std::uint64_t> generation_;
   std::string driver_problem_;
   TimeUs driver_problem_since_ = 0;
+  std::vector<int> nameless_;
   std::uint64_t changes_ = 0;  // beyond those of the GPUs that are here
 };
 

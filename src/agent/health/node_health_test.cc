@@ -69,6 +69,27 @@ TEST(NodeHealth, AFaultOfOneGpuIsNotOneOfTheOthers) {
   EXPECT_THAT(unusable(health), ElementsAre("GPU-1", "GPU-3"));
 }
 
+// One that is gone when the agent starts has no uuid, and its loss is told without one.
+TEST(NodeHealth, AGpuThatWasLostBeforeItHadANameIsToldAndLeavesTheOthersAlone) {
+  NodeHealth health;
+  nvml::NodeFacts facts = node({0, 1, 2});
+  facts.gpus[1].uuid.clear();
+  facts.gpus[1].is_lost = true;
+  health.on_facts(facts, kStart);
+  health.on_event({.uuid = "", .kind = nvml::GpuEventKind::GpuLost, .time = kStart});
+  EXPECT_THAT(unusable(health), IsEmpty());
+  EXPECT_THAT(health.view().nameless, ElementsAre(1));
+  EXPECT_THAT(problems(health),
+              ElementsAre("GpuUnusable Lost: gpu 1: lost before it could be named"));
+  EXPECT_EQ(node_taints(health.view(), TaintRule::AnyUnusable, "NoSchedule").size(), 1U);
+  EXPECT_THAT(node_taints(health.view(), TaintRule::AllUnusable, "NoSchedule"), IsEmpty());
+  const std::uint64_t before = health.changes();
+  health.on_facts(node({0, 1, 2}), kStart + kSecondInUs);
+  health.on_event({.uuid = "", .kind = nvml::GpuEventKind::GpuRecovered, .time = kStart});
+  EXPECT_GT(health.changes(), before);
+  EXPECT_THAT(problems(health), IsEmpty());
+}
+
 TEST(NodeHealth, AnXidOfAnInstanceLeavesItsNeighboursUsable) {
   NodeHealth health;
   health.on_facts(node({0}), kStart);

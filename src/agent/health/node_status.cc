@@ -65,13 +65,20 @@ std::vector<NodeCondition> node_conditions(const NodeHealthView& view) {
       condition.reason = "DriverUnavailable";
       condition.message = view.driver_problem;
     }
+    const auto add = [&](HealthKind kind, std::string_view gpu, std::string_view text) {
+      if (!condition.is_problem) condition.reason = health_kind_text(kind);
+      condition.is_problem = true;
+      condition.message +=
+          fmt::format("{}{}: {}", condition.message.empty() ? "" : "; ", gpu, text);
+    };
     for (const GpuHealthView& gpu : view.gpus) {
       for (const HealthFact& fact : gpu.facts) {
-        if (!rule.takes(fact)) continue;
-        if (!condition.is_problem) condition.reason = health_kind_text(fact.kind);
-        condition.is_problem = true;
-        condition.message += fmt::format("{}{}: {}", condition.message.empty() ? "" : "; ",
-                                         gpu_text(gpu), fact.text);
+        if (rule.takes(fact)) add(fact.kind, gpu_text(gpu), fact.text);
+      }
+    }
+    if (rule.type == "GpuUnusable") {
+      for (const int index : view.nameless) {
+        add(Lost, fmt::format("gpu {}", index), "lost before it could be named");
       }
     }
     if (!condition.is_problem) condition.message = rule.good_message;
@@ -97,10 +104,11 @@ std::vector<Taint> node_taints(const NodeHealthView& view, TaintRule rule,
   const bool has_driver_problem = !view.driver_problem.empty();
   bool applies = false;
   if (rule == TaintRule::AnyUnusable) {
-    applies = has_driver_problem || std::ranges::any_of(view.gpus, is_unusable);
-  } else if (rule == TaintRule::AllUnusable) {
     applies =
-        has_driver_problem || (!view.gpus.empty() && std::ranges::all_of(view.gpus, is_unusable));
+        has_driver_problem || !view.nameless.empty() || std::ranges::any_of(view.gpus, is_unusable);
+  } else if (rule == TaintRule::AllUnusable) {
+    const bool has_gpus = !view.gpus.empty() || !view.nameless.empty();
+    applies = has_driver_problem || (has_gpus && std::ranges::all_of(view.gpus, is_unusable));
   }
   if (!applies) return {};
   return {{.key = std::string(kUnhealthyTaint), .value = "true", .effect = std::string(effect)}};
