@@ -87,9 +87,8 @@ Result<CounterSpec> parse_line(const Line& line, std::string_view text) {
                     name);
   }
   if (!help) return line.bad("the help text of {} begins with a quote that does not end", name);
-  if (help->empty()) return line.bad("{} has no help text; add a third column", name);
   spec.type = *type;
-  spec.help = *help;
+  spec.help = help->empty() ? spec.name : *help;  // dcgm-exporter takes an empty column, too
   if (spec.field != nullptr && spec.field->kind == FieldKind::Label &&
       spec.type != CounterType::Label) {
     return line.bad("{} is text: its type can only be label", name);
@@ -135,7 +134,8 @@ DCGM_FI_DEV_FB_USED, gauge, Used memory in MiB.
 DCGM_FI_DEV_FB_RESERVED, gauge, Memory reserved by the driver in MiB.
 
 # NVLink
-DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL, gauge, Data over all NVLinks in both directions in MB/s.
+# Called a counter there, although it is a rate; jogak_gpu_nvlink_*_bytes_total count.
+DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL, counter, Rate of data over all NVLinks both ways in MB/s.
 
 # vGPU
 DCGM_FI_DEV_VGPU_LICENSE_STATUS, gauge, Whether a vGPU licence is held.

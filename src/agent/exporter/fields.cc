@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
+
 namespace jogak::agent {
 
 namespace {
@@ -276,6 +278,12 @@ Field costs(FieldCost cost, Field field) {
 }
 Field gpm(int id, std::string name, Getter get) {
   return costs(FieldCost::Gpm, both(id, std::move(name), get));
+}
+// Of what goes in and out of the board: nobody measures which instance it was for.
+Field gpm_of_board(int id, std::string name, Getter get) {
+  Field field = gpm(id, std::move(name), get);
+  field.scope = Board;
+  return field;
 }
 Field held(int id, std::string name, Getter get) {
   return costs(FieldCost::Held, gpu(id, std::move(name), get));
@@ -585,10 +593,10 @@ std::vector<Field> profiling_fields() {
       gpm(1007, "DCGM_FI_PROF_FP32_UTIL_RATIO", of_gpm<&P::fp32_active>),
       gpm(1008, "DCGM_FI_PROF_PIPE_FP16_ACTIVE", of_gpm<&P::fp16_active>),
       gpm(1008, "DCGM_FI_PROF_FP16_UTIL_RATIO", of_gpm<&P::fp16_active>),
-      gpm(1009, "DCGM_FI_PROF_PCIE_TX_BYTES", of_gpm<&P::pcie_tx_bytes_per_s>),
-      gpm(1010, "DCGM_FI_PROF_PCIE_RX_BYTES", of_gpm<&P::pcie_rx_bytes_per_s>),
-      gpm(1011, "DCGM_FI_PROF_NVLINK_TX_BYTES", of_gpm<&P::nvlink_tx_bytes_per_s>),
-      gpm(1012, "DCGM_FI_PROF_NVLINK_RX_BYTES", of_gpm<&P::nvlink_rx_bytes_per_s>),
+      gpm_of_board(1009, "DCGM_FI_PROF_PCIE_TX_BYTES", of_gpm<&P::pcie_tx_bytes_per_s>),
+      gpm_of_board(1010, "DCGM_FI_PROF_PCIE_RX_BYTES", of_gpm<&P::pcie_rx_bytes_per_s>),
+      gpm_of_board(1011, "DCGM_FI_PROF_NVLINK_TX_BYTES", of_gpm<&P::nvlink_tx_bytes_per_s>),
+      gpm_of_board(1012, "DCGM_FI_PROF_NVLINK_RX_BYTES", of_gpm<&P::nvlink_rx_bytes_per_s>),
       gpm(1013, "DCGM_FI_PROF_PIPE_TENSOR_IMMA_ACTIVE", of_gpm<&P::tensor_imma_active>),
       gpm(1013, "DCGM_FI_PROF_IMMA_UTIL_RATIO", of_gpm<&P::tensor_imma_active>),
       gpm(1014, "DCGM_FI_PROF_PIPE_TENSOR_HMMA_ACTIVE", of_gpm<&P::tensor_hmma_active>),
@@ -609,23 +617,6 @@ std::vector<Field> other_fields() {
       special(9004, "DCGM_EXP_XID_ERRORS_TOTAL", XidTotal),
       special(9005, "DCGM_EXP_GPU_HEALTH_STATUS", HealthStatus),
       special(9006, "DCGM_EXP_P2P_STATUS", P2pStatus),
-      // names of version 1, in a few old dashboards
-      gpu(100, "dcgm_sm_clock", of_part<&G::clocks, &nvml::ClocksMhz::sm, as_is>),
-      gpu(101, "dcgm_memory_clock", of_part<&G::clocks, &nvml::ClocksMhz::memory, as_is>),
-      gpu(140, "dcgm_memory_temp", of_sample<&G::memory_temperature_c, as_is>),
-      gpu(150, "dcgm_gpu_temp", of_sample<&G::temperature_c, as_is>),
-      gpu(155, "dcgm_power_usage", of_sample<&G::power_mw, watts_of_mw>),
-      gpu(156, "dcgm_total_energy_consumption", of_sample<&G::energy_mj, as_is>),
-      gpu(202, "dcgm_pcie_replay_counter", of_sample<&G::pcie_replays, as_is>),
-      shared(gpu(203, "dcgm_gpu_utilization", of_sample<&G::gpu_percent, as_is>), Share::Sm, as_is),
-      gpu(204, "dcgm_mem_copy_utilization", of_sample<&G::memory_percent, as_is>),
-      gpu(206, "dcgm_enc_utilization", of_sample<&G::encoder_percent, as_is>),
-      gpu(207, "dcgm_dec_utilization", of_sample<&G::decoder_percent, as_is>),
-      special(230, "dcgm_xid_errors", XidLast),
-      both(251, "dcgm_fb_free", of_memory<&M::free_bytes, mib_of_bytes>),
-      shared(both(252, "dcgm_fb_used", of_memory<&M::used_bytes, mib_of_bytes>), Share::Memory,
-             mib_of_bytes),
-      gpu(449, "dcgm_nvlink_bandwidth_total", nvlink_bandwidth),
   };
 }
 
@@ -647,6 +638,7 @@ std::vector<Field> single_link_fields() {
   std::vector<Field> all;
   const auto add = [&](int link, int id, std::string name, Getter get, FieldCost cost) {
     Field field = costs(cost, gpu(id, std::move(name), get));
+    if (cost == FieldCost::GpmLinks) field.scope = Board;
     field.part = link;
     all.push_back(std::move(field));
   };
@@ -696,25 +688,72 @@ std::vector<Field> engine_fields() {
   return all;
 }
 
-// Version 1 of dcgm-exporter wrote the names of these as they are, in small letters.
-std::vector<Field> old_profiling_fields() {
-  std::vector<Field> all = profiling_fields();
-  std::erase_if(all, [](const Field& field) { return field.name.ends_with("_RATIO"); });
-  for (Field& field : all) {
+// Names of version 1 of dcgm-exporter, in old counters files and a few dashboards, and what they
+// are called since.
+constexpr std::pair<std::string_view, std::string_view> kOldNames[] = {
+    {"dcgm_sm_clock", "DCGM_FI_DEV_SM_CLOCK"},
+    {"dcgm_memory_clock", "DCGM_FI_DEV_MEM_CLOCK"},
+    {"dcgm_memory_temp", "DCGM_FI_DEV_MEMORY_TEMP"},
+    {"dcgm_gpu_temp", "DCGM_FI_DEV_GPU_TEMP"},
+    {"dcgm_power_usage", "DCGM_FI_DEV_POWER_USAGE"},
+    {"dcgm_total_energy_consumption", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"},
+    {"dcgm_pcie_tx_throughput", "DCGM_FI_DEV_PCIE_TX_THROUGHPUT"},
+    {"dcgm_pcie_rx_throughput", "DCGM_FI_DEV_PCIE_RX_THROUGHPUT"},
+    {"dcgm_pcie_replay_counter", "DCGM_FI_DEV_PCIE_REPLAY_COUNTER"},
+    {"dcgm_gpu_utilization", "DCGM_FI_DEV_GPU_UTIL"},
+    {"dcgm_mem_copy_utilization", "DCGM_FI_DEV_MEM_COPY_UTIL"},
+    {"dcgm_enc_utilization", "DCGM_FI_DEV_ENC_UTIL"},
+    {"dcgm_dec_utilization", "DCGM_FI_DEV_DEC_UTIL"},
+    {"dcgm_xid_errors", "DCGM_FI_DEV_XID_ERRORS"},
+    {"dcgm_power_violation", "DCGM_FI_DEV_POWER_VIOLATION"},
+    {"dcgm_thermal_violation", "DCGM_FI_DEV_THERMAL_VIOLATION"},
+    {"dcgm_sync_boost_violation", "DCGM_FI_DEV_SYNC_BOOST_VIOLATION"},
+    {"dcgm_board_limit_violation", "DCGM_FI_DEV_BOARD_LIMIT_VIOLATION"},
+    {"dcgm_low_util_violation", "DCGM_FI_DEV_LOW_UTIL_VIOLATION"},
+    {"dcgm_reliability_violation", "DCGM_FI_DEV_RELIABILITY_VIOLATION"},
+    {"dcgm_fb_free", "DCGM_FI_DEV_FB_FREE"},
+    {"dcgm_fb_used", "DCGM_FI_DEV_FB_USED"},
+    {"dcgm_ecc_sbe_volatile_total", "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL"},
+    {"dcgm_ecc_dbe_volatile_total", "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL"},
+    {"dcgm_ecc_sbe_aggregate_total", "DCGM_FI_DEV_ECC_SBE_AGG_TOTAL"},
+    {"dcgm_ecc_dbe_aggregate_total", "DCGM_FI_DEV_ECC_DBE_AGG_TOTAL"},
+    {"dcgm_retired_pages_sbe", "DCGM_FI_DEV_RETIRED_SBE"},
+    {"dcgm_retired_pages_dbe", "DCGM_FI_DEV_RETIRED_DBE"},
+    {"dcgm_retired_pages_pending", "DCGM_FI_DEV_RETIRED_PENDING"},
+    {"dcgm_nvlink_flit_crc_error_count_total", "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL"},
+    {"dcgm_nvlink_data_crc_error_count_total", "DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL"},
+    {"dcgm_nvlink_replay_error_count_total", "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL"},
+    {"dcgm_nvlink_recovery_error_count_total", "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL"},
+    {"dcgm_nvlink_bandwidth_total", "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL"},
+};
+
+// The old names of what is in `all`; profiling fields had theirs in small letters.
+std::vector<Field> old_fields(std::span<const Field> all) {
+  std::vector<Field> old;
+  for (const auto& [name, since] : kOldNames) {
+    const auto at = std::ranges::find(all, since, &Field::name);
+    JOGAK_CHECK(at != all.end(), "{}", since);
+    old.push_back(*at);
+    old.back().name = name;
+  }
+  for (Field field : profiling_fields()) {
+    if (field.name.ends_with("_RATIO")) continue;
     for (char& c : field.name) {
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     }
+    old.push_back(std::move(field));
   }
-  return all;
+  return old;
 }
 
 std::vector<Field> all_fields() {
   std::vector<Field> all;
   for (std::vector<Field> (*const group)() :
        {label_fields, mode_fields, board_fields, use_fields, error_fields, link_fields,
-        profiling_fields, old_profiling_fields, single_link_fields, engine_fields, other_fields}) {
+        profiling_fields, single_link_fields, engine_fields, other_fields}) {
     std::ranges::move(group(), std::back_inserter(all));
   }
+  std::ranges::move(old_fields(all), std::back_inserter(all));
   std::ranges::sort(all, {}, &Field::name);
   return all;
 }

@@ -34,7 +34,8 @@ struct FieldValue {
 };
 
 enum class FieldScope : std::uint8_t {
-  Gpu,       // only of a whole GPU
+  Gpu,       // measured of a whole GPU; its instances may repeat it (MigParent)
+  Board,     // the same, and never told of an instance: no driver measures it there
   Instance,  // of a GPU, and of each instance by itself
 };
 

@@ -95,6 +95,13 @@ std::optional<std::string> label_text(const Field& field, const NodeSnapshot& no
   return text;
 }
 
+// The two that are no XID of the table are in dcgm-exporter's words, which queries may name.
+std::string_view xid_text_of(std::uint64_t code) {
+  if (code == 0) return "No Error";
+  const XidInfo info = xid_info(code);
+  return info.kind == XidClass::Unknown ? "Unknown Error" : info.text;
+}
+
 // "app.kubernetes.io/name" -> "app_kubernetes_io_name".
 std::string label_name(std::string_view key) {
   std::string name(key);
@@ -146,25 +153,56 @@ struct Renderer::Entity {
   std::optional<DeviceUse> use = {};  // of this snapshot
 };
 
+namespace {
+
+constexpr int kDeviceIdMax = 4095;
+
+// "0,2-4".
+Result<std::vector<int>> parse_ids(std::string_view text) {
+  std::vector<int> ids;
+  while (true) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    const std::string_view range = text.substr(0, end);
+    const std::size_t dash = std::min(range.find('-'), range.size());
+    JOGAK_TRY(const std::int64_t first, parse_int(range.substr(0, dash), 0, kDeviceIdMax));
+    std::int64_t last = first;
+    if (dash < range.size()) {
+      JOGAK_TRY(last, parse_int(range.substr(dash + 1), 0, kDeviceIdMax));
+      if (last < first) return invalid("{} goes backwards; write {}-{}", range, last, first);
+    }
+    for (std::int64_t id = first; id <= last; ++id) ids.push_back(static_cast<int>(id));
+    if (end == text.size()) return ids;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// One of "g", "g:LIST", "i", "i:LIST".
+Result<void> add_devices(std::string_view part, DeviceChoice& choice) {
+  const std::size_t colon = std::min(part.find(':'), part.size());
+  const std::string_view kind = part.substr(0, colon);
+  if (kind != "g" && kind != "i") {
+    return invalid("use f, g, i, a list like g:0,2-4, or both kinds like g+i:0");
+  }
+  bool& is_told = kind == "g" ? choice.gpus : choice.instances;
+  if (is_told) return invalid("{} is there twice; put the numbers into one list", kind);
+  is_told = true;
+  if (colon == part.size()) return {};
+  std::vector<int>& ids = kind == "g" ? choice.gpu_ids : choice.instance_ids;
+  JOGAK_TRY(ids, parse_ids(part.substr(colon + 1)));
+  return {};
+}
+
+}  // namespace
+
 Result<DeviceChoice> parse_device_choice(std::string_view text) {
   DeviceChoice choice;
-  const std::size_t colon = std::min(text.find(':'), text.size());
-  const std::string_view kind = text.substr(0, colon);
-  if (kind == "f" && colon == text.size()) return choice;
-  if (kind == "g") {
-    choice.kind = DeviceChoice::Kind::Gpus;
-  } else if (kind == "i") {
-    choice.kind = DeviceChoice::Kind::Instances;
-  } else {
-    return invalid("devices \"{}\": use f, g, i, or a list like g:0,2", text.substr(0, 40));
-  }
-  if (colon == text.size()) return choice;
-  std::string_view rest = text.substr(colon + 1);
-  while (true) {
-    const std::size_t end = std::min(rest.find(','), rest.size());
-    const auto id = parse_int(rest.substr(0, end), 0, 4095);
-    if (!id) return invalid("devices \"{}\": {}", text.substr(0, 40), id.error().what);
-    choice.ids.push_back(static_cast<int>(*id));
+  if (text == "f") return choice;
+  choice.flex = false;
+  for (std::string_view rest = text;;) {
+    const std::size_t end = std::min(rest.find('+'), rest.size());
+    if (const auto added = add_devices(rest.substr(0, end), choice); !added) {
+      return in_context(fmt::format("devices \"{}\"", text.substr(0, 40)), added.error());
+    }
     if (end == rest.size()) return choice;
     rest.remove_prefix(end + 1);
   }
@@ -254,10 +292,9 @@ std::string Renderer::holder_labels(const NodeSnapshot& node, const DeviceHolder
 void Renderer::add_gpu(const NodeSnapshot& node, const GpuView& gpu, std::size_t at,
                        int& instances_seen) {
   const nvml::GpuFacts& facts = *gpu.facts;
-  using enum DeviceChoice::Kind;
   const DeviceChoice& choice = options_.devices;
-  const auto is_chosen = [&](int id) {
-    return choice.ids.empty() || std::ranges::find(choice.ids, id) != choice.ids.end();
+  const auto is_among = [](const std::vector<int>& ids, int id) {
+    return ids.empty() || std::ranges::find(ids, id) != ids.end();
   };
   const auto add = [&](Entity entity, const nvml::MigInstanceFacts* mig,
                        const DeviceHolders& holders) {
@@ -290,15 +327,15 @@ void Renderer::add_gpu(const NodeSnapshot& node, const GpuView& gpu, std::size_t
   }
   const bool is_cut = !rows.empty();
   const bool repeats = options_.mig_parent == MigParent::Repeat;
-  if (choice.kind == Gpus ? is_chosen(facts.index) : choice.kind == Flex && !(is_cut && repeats)) {
-    // Under Flex the memory of a GPU that is cut is told by its instances.
-    add({.tells_instance = !is_cut || choice.kind == Gpus}, nullptr,
-        node.holders->of_gpu(gpu.uuid));
+  if (choice.flex ? !(is_cut && repeats) : choice.gpus && is_among(choice.gpu_ids, facts.index)) {
+    // Under flex the memory of a GPU that is cut is told by its instances.
+    add({.tells_instance = !is_cut || !choice.flex}, nullptr, node.holders->of_gpu(gpu.uuid));
   }
   for (const std::size_t row : rows) {
     const nvml::MigInstanceFacts& mig = facts.mig_instances[row];
     const int number = instances_seen++;
-    if (choice.kind == Gpus || (choice.kind == Instances && !is_chosen(number))) continue;
+    const bool is_told = choice.flex || (choice.instances && is_among(choice.instance_ids, number));
+    if (!is_told) continue;
     add({.gi_id = mig.gi_id, .mig_row = row, .tells_board = repeats}, &mig,
         node.holders->of_instance(gpu.uuid, mig.gi_id));
   }
@@ -348,7 +385,7 @@ void Renderer::add_special(std::string& out, const CounterSpec& spec, const Node
     case FieldKind::XidLast: {
       std::string labels;
       append_label(labels, "err_code", fmt::to_string(gpu.last_xid));
-      append_label(labels, "err_msg", gpu.last_xid == 0 ? "no error" : xid_info(gpu.last_xid).text);
+      append_label(labels, "err_msg", xid_text_of(gpu.last_xid));
       append_sample(out, spec.name, entity.labels, labels,
                     whole(static_cast<std::int64_t>(gpu.last_xid)));
       return;
@@ -416,8 +453,9 @@ void Renderer::add_counter(std::string& out, const NodeSnapshot& node, const Cou
   const Field& field = *spec.field;
   const FamilyText family(out, spec.name, spec.type == CounterType::Counter, spec.help, format);
   for (const Entity& entity : entities_) {
-    const bool is_told =
-        field.scope == FieldScope::Instance ? entity.tells_instance : entity.tells_board;
+    const bool is_told = field.scope == FieldScope::Instance ? entity.tells_instance
+                         : field.scope == FieldScope::Board  ? entity.gi_id < 0
+                                                             : entity.tells_board;
     const GpuView& gpu = node.gpus[entity.gpu];
     if (!is_told || gpu.sample == nullptr) continue;
     if (field.kind != FieldKind::Number) {

@@ -33,11 +33,13 @@ namespace jogak::agent {
 enum class MigParent : std::uint8_t { Once, Repeat };
 
 // Which devices are told, as dcgm-exporter's -d: "f" (whole GPUs, and instances where there are
-// some), "g" or "g:0,2" (GPUs only), "i" or "i:0,3" (instances only, numbered through the node).
+// some), "g" or "g:0,2-4" (GPUs), "i" or "i:0,3" (instances, numbered through the node), or both
+// kinds with a plus between: "g:0+i".
 struct DeviceChoice {
-  enum class Kind : std::uint8_t { Flex, Gpus, Instances };
-  Kind kind = Kind::Flex;
-  std::vector<int> ids = {};  // empty: all
+  bool flex = true;
+  // Without flex; a list names some of the kind, an empty one all.
+  bool gpus = false, instances = false;
+  std::vector<int> gpu_ids = {}, instance_ids = {};
   friend bool operator==(const DeviceChoice&, const DeviceChoice&) = default;
 };
 Result<DeviceChoice> parse_device_choice(std::string_view text);

@@ -199,9 +199,43 @@ TEST_F(RenderTest, DevicesCanBeChosen) {
   EXPECT_EQ(count("i", "DCGM_FI_DEV_FB_USED"), 4U);
   EXPECT_EQ(count("i:0,3", "DCGM_FI_DEV_FB_USED"), 2U);
   EXPECT_EQ(count("i", "DCGM_FI_DEV_GPU_TEMP"), 0U);
-  for (const std::string_view bad : {"", "x", "f:1", "g:", "g:a", "i:1,", "g:-1"}) {
+  EXPECT_EQ(count("i:1-3", "DCGM_FI_DEV_FB_USED"), 3U);
+  EXPECT_EQ(count("g+i", "DCGM_FI_DEV_FB_USED"), 6U);
+  EXPECT_EQ(count("g:0+i:2-3", "DCGM_FI_DEV_FB_USED"), 3U);
+  EXPECT_EQ(count("i:0+g:1", "DCGM_FI_DEV_GPU_TEMP"), 1U);
+}
+
+TEST(DeviceChoice, IsReadAsDcgmExporterReadsIt) {
+  EXPECT_EQ(parse_device_choice("f"), DeviceChoice{});
+  EXPECT_EQ(parse_device_choice("g:1,3-5"),
+            (DeviceChoice{.flex = false, .gpus = true, .gpu_ids = {1, 3, 4, 5}}));
+  EXPECT_EQ(parse_device_choice("i:2+g"),
+            (DeviceChoice{.flex = false, .gpus = true, .instances = true, .instance_ids = {2}}));
+  for (const std::string_view bad : {"", "x", "f:1", "g:", "g:a", "i:1,", "g:-1", "g:3-1",
+                                     "g:1-2-3", "f+g", "g+", "+g", "g+g:1", "g:1:2", "g:0-99999"}) {
     EXPECT_FALSE(parse_device_choice(bad)) << bad;
   }
+  EXPECT_EQ(parse_device_choice("g:3-1").error().what,
+            "devices \"g:3-1\": 3-1 goes backwards; write 1-3");
+}
+
+// Nobody measures which instance data over PCIe was for: it is the board's, and never repeated.
+TEST_F(RenderTest, RatesOfTheBoardAreToldOfACutGpu) {
+  start({.gpus = 1, .instances = 2});
+  const auto lines = samples("DCGM_FI_PROF_PCIE_TX_BYTES");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_THAT(lines[0], Not(HasSubstr("GPU_I_ID")));
+  RenderOptions options;
+  options.mig_parent = MigParent::Repeat;
+  EXPECT_THAT(samples("DCGM_FI_PROF_PCIE_TX_BYTES", options), IsEmpty());
+}
+
+TEST_F(RenderTest, AnXidThatNobodyKnowsIsCalledSo) {
+  start({.gpus = 1});
+  model.on_event(
+      {.uuid = facts.gpus[0].uuid, .kind = nvml::GpuEventKind::Xid, .code = 999, .time = now});
+  EXPECT_THAT(samples("DCGM_FI_DEV_XID_ERRORS"),
+              ElementsAre(HasSubstr(R"(,err_code="999",err_msg="Unknown Error"} 999)")));
 }
 
 TEST_F(RenderTest, SwitchesOfTheIncumbent) {
@@ -242,7 +276,7 @@ TEST_F(RenderTest, TheLastXidHasItsTextAndCountsHaveTheirWindow) {
     return fmt::format("{}{{{}{}}} {}", name, kGpu0, more, value);
   };
   EXPECT_THAT(samples(fields),
-              ElementsAre(line("DCGM_FI_DEV_XID_ERRORS", R"(,err_code="0",err_msg="no error")", 0),
+              ElementsAre(line("DCGM_FI_DEV_XID_ERRORS", R"(,err_code="0",err_msg="No Error")", 0),
                           line("DCGM_EXP_XID_ERRORS_COUNT", R"(,window_size_in_ms="300000")", 0),
                           line("DCGM_EXP_XID_ERRORS_TOTAL", "", 0)));
   for (const std::uint64_t code : {31U, 31U, 79U}) {
