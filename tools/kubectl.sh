@@ -22,7 +22,9 @@ if ! [[ ${exact:-$oldest} =~ ^1\.[0-9]+$ ]]; then
   exit 2
 fi
 
-cache=$(cd "$(dirname "$0")/.." && pwd)/build/kubectl
+tools=$(cd "$(dirname "$0")" && pwd)
+source "$tools/debian_packages.sh"
+cache=$(dirname "$tools")/build/kubectl
 
 fail() {
   echo "kubectl.sh: $1" >&2
@@ -76,10 +78,8 @@ case "$wanted" in
   1.32) suite=trixie package=kubernetes-client ;;
   *) fail "no kubectl $wanted here, and Debian has no package of it; put one on PATH" ;;
 esac
-for tool in apt-get dpkg-deb flock; do
-  command -v "$tool" >/dev/null ||
-    fail "no kubectl $wanted here; install one (no $tool to fetch it)"
-done
+can_fetch_packages && command -v flock >/dev/null ||
+  fail "no kubectl $wanted here; install one (no apt-get, dpkg-deb or flock to fetch it)"
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 [ -r "$keys" ] || fail "no kubectl $wanted here; install one (no $keys to check a package with)"
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Origin: Debian' 'Created-By: Packages' |
@@ -97,17 +97,16 @@ fi
 
 work=$(mktemp -d "$cache/fetch.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mkdir -p "$work/lists/partial" "$work/archives/partial" "$work/root"
+mkdir -p "$work/lists/partial" "$work/archives/partial"
 echo "deb [signed-by=$keys] $mirror $suite main" >"$work/sources.list"
-apt=(apt-get -q -o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=-
+apt=(-o Dir::Etc::sourcelist="$work/sources.list" -o Dir::Etc::sourceparts=-
      -o Dir::State::lists="$work/lists" -o Dir::Cache="$work" -o Dir::Cache::pkgcache=
      -o Dir::Cache::srcpkgcache= -o Dir::State::status=/dev/null
-     -o APT::Get::List-Cleanup=0 -o APT::Sandbox::User=root
-     -o Acquire::Languages=none)
-"${apt[@]}" update >"$work/log" 2>&1 || fail "$mirror does not answer: $(tail -n 1 "$work/log")"
-(cd "$work" && "${apt[@]}" download "$package") >"$work/log" 2>&1 ||
-  fail "no package $package in $suite: $(tail -n 1 "$work/log")"
-dpkg-deb -x "$work/$package"_*.deb "$work/root"
+     -o APT::Get::List-Cleanup=0 -o APT::Sandbox::User=root -o Acquire::Languages=none)
+apt-get -q "${apt[@]}" update >"$work/log" 2>&1 ||
+  fail "$mirror does not answer: $(tail -n 1 "$work/log")"
+why=$(fetch_packages "$work/root" "$package" "${apt[@]}") ||
+  fail "no package $package in $suite: $why"
 fits "$work/root/usr/bin/kubectl" ||
   fail "$package in $suite is $(version_of "$work/root/usr/bin/kubectl") by now, not $wanted"
 rm -rf "$target"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The CDI files that the agent writes, before what reads them: the rules of the specification, a
-# container that runc starts with the edits, and containerd's own reading of the file. Code 77: the
-# reader is not on this machine; the last line says which and why.
-# usage: cdi_test.py rules|runc|containerd     with JOGAK_BINARY set
+# container that runc starts with the edits, and the own reading of containerd and of podman. Code
+# 77: the reader is not on this machine; the last line says which and why.
+# usage: cdi_test.py rules|runc|containerd|podman     with JOGAK_BINARY set
 
 import json
 import os
@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "real-node")]
 import cdi_rules  # noqa: E402
 import isolation  # noqa: E402
 import node as real_node  # noqa: E402
+import podman  # noqa: E402
 import small_grpc  # noqa: E402
 from isolation import control_plane  # noqa: E402
 
@@ -42,6 +43,8 @@ gpus:
 LOOK = ("env; for d in /dev/nvidia*; do [ -c $d ] && stat -c 'node %n %t:%T' $d; done; "
         "[ -e /usr/lib64/libcuda.so.1 ] && echo has libcuda; "
         "cat /dev/nvidia1 2>&1; mknod /tmp/n0 c 195 0; cat /tmp/n0 2>&1; true")
+LOOK_AT_CAPS = ("; for d in /dev/nvidia-caps/*; do [ -c $d ] && echo cap $d && cat $d 2>&1; done; "
+                "true")
 
 
 class Left(Exception):
@@ -111,14 +114,19 @@ def test_rules(folder):
 # ---- runc ----------------------------------------------------------------------------------------
 
 
+def make_rootfs(path):
+    """busybox, and folders for the rest."""
+    for name in ("bin", "dev", "etc", "proc", "run", "sys", "tmp", "usr/lib64"):
+        (path / name).mkdir(parents=True)
+    shutil.copy2(real_node.busybox(), path / "bin/busybox")
+    for name in ("sh", "env", "stat", "cat", "mknod"):
+        os.symlink("busybox", path / "bin" / name)
+
+
 def bundle(folder):
     """An OCI bundle of busybox, with the configuration that runc itself proposes."""
     root = pathlib.Path(folder, "bundle")
-    for name in ("bin", "dev", "proc", "sys", "tmp", "usr/lib64"):
-        (root / "rootfs" / name).mkdir(parents=True)
-    shutil.copy2(real_node.busybox(), root / "rootfs/bin/busybox")
-    for name in ("sh", "env", "stat", "cat", "mknod"):
-        os.symlink("busybox", root / "rootfs/bin" / name)
+    make_rootfs(root / "rootfs")
     subprocess.run(["runc", "spec", "--bundle", root], check=True)
     config = json.loads((root / "config.json").read_text(encoding="utf-8"))
     config["process"].update(terminal=False, args=["/bin/sh", "-c", LOOK], env=["PATH=/bin"])
@@ -236,13 +244,58 @@ def test_containerd(folder):
         daemon.wait()
 
 
+# ---- podman --------------------------------------------------------------------------------------
+
+
+def check_slice_said(said, spec, name):
+    """What a container with a slice of the third GPU has to say: two access nodes of its own."""
+    lines = said.splitlines()
+    (edits,) = [one["containerEdits"] for one in spec["devices"] if one["name"] == name]
+    caps = sorted(node["path"] for node in edits["deviceNodes"] if "-caps/" in node["path"])
+    assert len(caps) == 2 and {"NVIDIA_VISIBLE_DEVICES=void", *edits["env"]} <= set(lines), said
+    assert sorted(line.split()[1] for line in lines if line.startswith("cap ")) == caps, said
+    nodes = sorted(line.split()[1] for line in lines if line.startswith("node "))
+    assert nodes == ["/dev/nvidia-uvm", "/dev/nvidia2", "/dev/nvidiactl"], said
+    opened = [line for line in lines if line.startswith("cat: can't open '/dev/nvidia-caps/")]
+    assert len(opened) == 2 and all("No such device" in line for line in opened), said
+
+
+def test_podman(folder):
+    driver = os.path.join(folder, "driver")
+    real_node.make_driver(driver)
+    spec = make_file(folder, sliced_machine(folder), driver)
+    shutil.copy(os.path.join(folder, "cdi", FILE), "/run/cdi")
+    root = pathlib.Path(folder, "rootfs")
+    make_rootfs(root)
+    try:
+        engine = podman.Podman(folder)
+    except podman.TooOld as why:
+        raise Left(str(why)) from why
+
+    def look(*devices):
+        words = [word for name in devices for word in ("--device", f"{spec['kind']}={name}")]
+        return engine.run("--cap-add", "MKNOD", *words, "--rootfs", str(root), "/bin/sh", "-c",
+                          LOOK + LOOK_AT_CAPS)
+    plain = look()
+    if plain.returncode != 0 and "/tmp/n0" not in plain.stdout:
+        raise Left(f"podman starts no container here: {plain.stderr.strip()}")
+    names = names_of(spec)
+    for name in (names[2], "1"):  # one GPU by both of its names
+        check_said(look(name).stdout, names[2])
+    for name in ("2:1", next(one for one in names if one.startswith("MIG-"))):
+        check_slice_said(look(name).stdout, spec, name)
+    unknown = look(names[2] + "0")
+    assert unknown.returncode != 0 and "unresolvable CDI devices" in unknown.stderr, unknown
+
+
 def missing(what):
     """Why the reader cannot be tried here."""
     if what == "rules":
         return ""
     if os.geteuid() != 0:
         return "starting containers needs root"
-    needed = ("runc",) if what == "runc" else ("runc", "containerd", "ctr")
+    needed = {"runc": ("runc",), "containerd": ("runc", "containerd", "ctr"),
+              "podman": ("runc", "podman")}[what]
     for name in needed:
         if shutil.which(name) is None:
             return f"there is no {name}"
@@ -253,13 +306,15 @@ def missing(what):
     return isolation.missing()
 
 
-TESTS = {"rules": test_rules, "runc": test_runc, "containerd": test_containerd}
+TESTS = {"rules": test_rules, "runc": test_runc, "containerd": test_containerd,
+         "podman": test_podman}
 
 
 def main():
     what = sys.argv[1] if len(sys.argv) == 2 else ""
     if what not in TESTS or not os.environ.get("JOGAK_BINARY"):
-        print("usage: cdi_test.py rules|runc|containerd, with JOGAK_BINARY set", file=sys.stderr)
+        print("usage: cdi_test.py rules|runc|containerd|podman, with JOGAK_BINARY set",
+              file=sys.stderr)
         return 2
     if what == "rules":
         with tempfile.TemporaryDirectory() as folder:

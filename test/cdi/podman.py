@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# podman inside isolation.py's namespaces, where no systemd, no registry and no network is: its
+# files below the test's folder, cgroups of the test's own. One that tools/programs.sh fetched and
+# did not install lies over /usr in there, so that it finds its libraries and its helpers.
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import isolation
+
+OLDEST = (4, 1)  # reads CDI files
+POLICY = '{"default": [{"type": "insecureAcceptAnything"}]}'  # nothing is pulled
+
+
+class TooOld(Exception):
+    """This podman reads no CDI files."""
+
+
+class Podman:
+    """After isolation.set_up(); raises TooOld."""
+
+    def __init__(self, folder):
+        found = pathlib.Path(shutil.which("podman")).resolve()
+        usr = found.parent.parent
+        if usr != pathlib.Path("/usr"):
+            isolation.mount("-t", "overlay", "overlay", "-o", f"lowerdir={usr}:/usr", "/usr")
+        policy = os.path.join(folder, "policy.json")
+        pathlib.Path(policy).write_text(POLICY, encoding="utf-8")
+        self.policy = policy
+
+        def below(name):
+            return os.path.join(folder, "podman", name)
+        self.words = [
+            "/usr/bin/podman", "--root", below("root"), "--runroot", below("run"), "--tmpdir",
+            below("tmp"), "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs",
+            "--events-backend", "file", "--runtime", shutil.which("runc")]
+        said = self.call("--version").stdout.split()
+        version = tuple(int(part) for part in said[-1].split(".")[:2])
+        if version < OLDEST:
+            raise TooOld(f"podman is {said[-1]}, older than {OLDEST[0]}.{OLDEST[1]}, "
+                         "and knows no CDI")
+
+    def call(self, *words):
+        """A command's exit code, output and errors."""
+        return subprocess.run([*self.words, *words], capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL)
+
+    def load(self, archive):
+        return self.call("load", "--signature-policy", self.policy, "--input", archive)
+
+    def run(self, *words):
+        """A container that is gone when it has ended."""
+        return self.call("run", "--rm", "--network", "none", "--cgroup-parent",
+                         f"/{isolation.cgroup_name()}/podman", *words)
