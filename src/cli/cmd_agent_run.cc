@@ -336,12 +336,14 @@ Result<int> run_agent(const ParsedArgs& args, const agent::PluginFlags& flags) {
   }
   JOGAK_TRY(const LogLevel level, parse_level(args.text("log-level")));
   JOGAK_TRY(std::optional<kube::Access> access, access_of(args, options));
+  net::EpollLoop loop;
+  // By the loop's clock, which nobody sets: what was measured is compared with it. A thread that
+  // hangs in the driver keeps the source.
   JOGAK_TRY(auto source, nvml::NvmlSource::open(
                              args.text("nvml"),
                              {options.plugin.driver_root_in_container, options.plugin.driver_root},
-                             options.node_name));
+                             options.node_name, loop.clock()));
   std::signal(SIGPIPE, SIG_IGN);  // a log nobody reads is no reason to end
-  net::EpollLoop loop;
   const auto sink = fd_sink(STDERR_FILENO, form_for(STDERR_FILENO));
   Log log(loop, *sink, level);
   std::unique_ptr<kube::Connection> connection;

@@ -48,6 +48,10 @@ EpollLoop::~EpollLoop() {
 
 TimeUs EpollLoop::now() const { return read_clock(CLOCK_BOOTTIME) + offset_us_; }
 
+std::function<TimeUs()> EpollLoop::clock() const {
+  return [offset_us = offset_us_] { return read_clock(CLOCK_BOOTTIME) + offset_us; };
+}
+
 void EpollLoop::wake() const {
   const std::uint64_t one = 1;
   // It can only fail when the counter is full, and then the loop is awake anyway.

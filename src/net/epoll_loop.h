@@ -29,6 +29,8 @@ class EpollLoop : public Loop {
   // The machine's clock at construction, then steady: setting the clock does not move it, time the
   // machine is asleep counts. Any thread.
   TimeUs now() const override;
+  // now(), for whoever may outlive the loop.
+  std::function<TimeUs()> clock() const;
   void post(Task task) override;
   TimerId at(TimeUs when, Task task) override;
   void cancel(TimerId timer) override;

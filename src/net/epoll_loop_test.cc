@@ -11,6 +11,7 @@
 
 #include <array>
 #include <csignal>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,6 +51,17 @@ TEST_F(EpollLoopTest, ShowsTheTimeOfDayAndNeverGoesBack) {
     ASSERT_GE(next, last);
     last = next;
   }
+}
+
+TEST(EpollLoopClock, OutlivesTheLoop) {
+  auto loop = std::make_unique<EpollLoop>();
+  const auto clock = loop->clock();
+  const TimeUs before = loop->now();
+  const TimeUs between = clock();
+  EXPECT_LE(before, between);
+  EXPECT_LE(between, loop->now());
+  loop.reset();
+  EXPECT_LE(between, clock());
 }
 
 TEST_F(EpollLoopTest, RunsTasksInOrderUntilStopped) {

@@ -81,17 +81,19 @@ std::unique_ptr<NvmlSource> NvmlSource::of_machine(std::shared_ptr<sim::Machine>
 
 Result<std::unique_ptr<NvmlSource>> NvmlSource::open(const std::string& nvml,
                                                      const std::vector<std::string>& driver_roots,
-                                                     std::string_view identity) {
+                                                     std::string_view identity,
+                                                     std::function<TimeUs()> now) {
   constexpr std::string_view kSim = "sim:";
   if (nvml.starts_with(kSim)) {
     JOGAK_TRY(sim::MachineSpec spec, sim::load_machine(nvml.substr(kSim.size()), identity));
     JOGAK_TRY(
         auto machine,
         sim::Machine::create(std::move(spec), {.faults_file = sim::faults_file_of_environment()}));
-    return of_machine(std::move(machine));
+    return of_machine(std::move(machine), std::move(now));
   }
   JOGAK_TRY(auto library, Library::open(nvml == "auto" ? "" : nvml, driver_roots));
-  return std::make_unique<NvmlSource>(std::move(library), Options{});
+  return std::make_unique<NvmlSource>(std::move(library),
+                                      Options{.now = std::move(now), .machine = nullptr});
 }
 
 TimeUs NvmlSource::now() const {

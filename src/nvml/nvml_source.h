@@ -41,11 +41,14 @@ class NvmlSource final : public GpuSource {
   ~NvmlSource() override;
 
   // From what `--nvml` says: "auto", the path of a library, "sim:NAME" or "sim:FILE.yaml".
-  // `identity` as in sim::read_machine. Errors: Unavailable without a library (the driver is looked
-  // for at the first call), Invalid for a bad simulation.
+  // `identity` as in sim::read_machine. `now` stamps samples and events, on any thread; whoever
+  // compares them with a clock of its own gives that one: the machine's (empty) may be set, even
+  // back. Errors: Unavailable without a library (the driver is looked for at the first call),
+  // Invalid for a bad simulation.
   static Result<std::unique_ptr<NvmlSource>> open(const std::string& nvml,
                                                   const std::vector<std::string>& driver_roots = {},
-                                                  std::string_view identity = {});
+                                                  std::string_view identity = {},
+                                                  std::function<TimeUs()> now = {});
   static std::unique_ptr<NvmlSource> of_machine(std::shared_ptr<sim::Machine> machine,
                                                 std::function<TimeUs()> now = {});
 
