@@ -56,13 +56,70 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return pointers;
 }
 
+constexpr std::size_t kInputBytesMax = 4096;
+
+// Filled before it is read: so much fits into every pipe.
+bool fill(const Pipe& pipe, std::string_view text) {
+  return text.size() <= kInputBytesMax &&
+         ::write(pipe.write_fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+// The part of spawn_entered() that is the child.
+[[noreturn]] void be_child(const ChildOptions& options, const std::array<int, 3>& fds, int fault_fd,
+                           char* const* argv, char* const* envp) {
+  sigset_t none;
+  sigemptyset(&none);
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::setpgid(0, 0);
+  int code = 0;
+  for (int fd = 0; fd < 3 && code == 0; ++fd) {
+    if (::dup2(fds[static_cast<std::size_t>(fd)], fd) < 0) code = errno;
+  }
+  // Not every library opens its sockets so that they close by themselves.
+  if (fault_fd != 3 && ::dup3(fault_fd, 3, O_CLOEXEC) == 3) fault_fd = 3;
+  if (fault_fd == 3) ::close_range(4, ~0U, 0);
+  if (code == 0) code = options.enter();
+  if (code == 0) {
+    ::execve(argv[0], argv, envp);
+    code = errno;
+  }
+  [[maybe_unused]] const ssize_t told = ::write(fault_fd, &code, sizeof code);
+  ::_exit(127);
+}
+
+// As spawn(), for a child that does something of its own before the program begins.
+int spawn_entered(const ChildOptions& options, const std::array<int, 3>& fds, pid_t& pid) {
+  Pipe fault;
+  if (!fault.open() || ::fcntl(fault.read_fd, F_SETFL, 0) != 0) return errno;
+  std::vector<std::string> args = options.args, environment = options.environment;
+  args.insert(args.begin(), options.command);
+  const std::vector<char*> argv = pointers_to(args), envp = pointers_to(environment);
+  pid = ::_Fork();
+  if (pid < 0) return errno;
+  if (pid == 0) be_child(options, fds, fault.write_fd, argv.data(), envp.data());
+  ::close(std::exchange(fault.write_fd, -1));
+  int code = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(fault.read_fd, &code, sizeof code);
+  } while (got < 0 && errno == EINTR);
+  if (got != static_cast<ssize_t>(sizeof code)) return 0;  // it ended with the exec
+  int ignored = 0;
+  while (::waitpid(pid, &ignored, 0) < 0 && errno == EINTR) {
+  }
+  return code;
+}
+
 // 0, or the errno of why not.
-int spawn(const ChildOptions& options, int output_fd, int error_fd, pid_t& pid) {
+int spawn(const ChildOptions& options, int input_fd, int output_fd, int error_fd, pid_t& pid) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
-  if (!options.keeps_stdin) {
+  if (input_fd >= 0) {
+    posix_spawn_file_actions_adddup2(&actions, input_fd, STDIN_FILENO);
+  } else if (!options.keeps_stdin) {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   }
   posix_spawn_file_actions_adddup2(&actions, output_fd, STDOUT_FILENO);
@@ -199,14 +256,21 @@ void ChildProcess::Impl::stop() {
 
 Result<std::unique_ptr<ChildProcess>> ChildProcess::start(net::EpollLoop& loop,
                                                           ChildOptions options, Done done) {
-  Pipe output, errors;
-  if (!output.open() || !errors.open()) {
+  Pipe input, output, errors;
+  if (!input.open() || !output.open() || !errors.open() || !fill(input, options.input)) {
     return fail(Errc::Unavailable, "run {}: no pipe: {}", options.command,
                 std::generic_category().message(errno));
   }
   auto impl = std::make_shared<Impl>(loop, std::move(options), std::move(done));
   pid_t pid = -1;
-  if (const int code = spawn(impl->options, output.write_fd, errors.write_fd, pid); code != 0) {
+  // The program waits for its input if it wants any.
+  const bool has_input = ::fcntl(input.read_fd, F_SETFL, 0) == 0 && !impl->options.input.empty();
+  const int code =
+      impl->options.enter
+          ? spawn_entered(impl->options, {input.read_fd, output.write_fd, errors.write_fd}, pid)
+          : spawn(impl->options, has_input ? input.read_fd : -1, output.write_fd, errors.write_fd,
+                  pid);
+  if (code != 0) {
     return fail(code == ENOENT ? Errc::NotFound : Errc::Invalid, "run {}: {}",
                 impl->options.command, std::generic_category().message(code));
   }

@@ -22,6 +22,12 @@ struct ChildOptions {
   std::vector<std::string> environment = {};  // all of it, "NAME=value"
   // Keeps our standard input (a terminal); else it reads /dev/null.
   bool keeps_stdin = false;
+  // What it reads instead; at most 4 KiB.
+  std::string input = {};
+  // Runs in the child before the program does, to choose its surroundings; gives 0, or the errno of
+  // why not. It may do nothing but system calls: other threads' locks are locked there for good.
+  // The command must then be a path.
+  std::function<int()> enter = nullptr;
   TimeUs time_limit = 60 * kSecondInUs;  // then it is killed
   std::size_t output_bytes_max = std::size_t{1} << 20;
 };

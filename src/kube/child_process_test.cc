@@ -54,6 +54,35 @@ TEST_F(ChildProcessTest, ArgumentsAndEnvironmentAreAsGiven) {
   EXPECT_EQ(run(options).output, "b c|one two|none\n");
 }
 
+TEST_F(ChildProcessTest, ReadsWhatItIsGiven) {
+  ChildOptions options = shell("cat");
+  options.input = "one\ntwo";
+  EXPECT_EQ(run(options).output, "one\ntwo");
+  options.input.assign(5000, 'x');
+  EXPECT_EQ(ChildProcess::start(loop_, options, nullptr).error().code, Errc::Unavailable);
+}
+
+TEST_F(ChildProcessTest, EntersWhereItIsToRun) {
+  const TempFolder folder;
+  ChildOptions options = shell("pwd; cat; ls /proc/self/fd | sort -n | tr '\\n' ' '; exit 3");
+  options.command = "/bin/sh";
+  options.input = "read\n";
+  options.enter = [path = folder.path()] { return ::chdir(path.c_str()) == 0 ? 0 : errno; };
+  const ChildOutcome outcome = run(options);
+  EXPECT_EQ(outcome.output, folder.path() + "\nread\n0 1 2 3 ");
+  EXPECT_EQ(outcome.exit_code, 3);
+}
+
+TEST_F(ChildProcessTest, WhatItCannotEnterIsTold) {
+  ChildOptions options = shell("true");
+  options.enter = [] { return EPERM; };
+  const auto refused = ChildProcess::start(loop_, options, nullptr);
+  EXPECT_THAT(refused.error().what, HasSubstr("Operation not permitted"));
+  options.command = "/no/such/program";
+  options.enter = [] { return 0; };
+  EXPECT_EQ(ChildProcess::start(loop_, options, nullptr).error().code, Errc::NotFound);
+}
+
 TEST_F(ChildProcessTest, ReadsNothingAndInheritsNoDescriptor) {
   EXPECT_EQ(run(shell("cat; ls /proc/self/fd | sort -n | tr '\\n' ' '")).output, "0 1 2 3 ")
       << "3 is that of ls itself";

@@ -370,6 +370,8 @@ class GpuSource {
   virtual Result<std::vector<GpuEvent>> poll_events(TimeUs timeout) = 0;
   virtual Result<std::vector<ProcessFacts>> processes(const std::string& uuid) = 0;
 
+  // One of the values of GpuFacts::compute_mode; facts() shows it afterwards.
+  virtual Result<void> set_compute_mode(const std::string& uuid, int mode) = 0;
   // True: in force now. False: it is pending until the GPU is reset.
   virtual Result<bool> set_mig_mode(const std::string& uuid, bool is_enabled) = 0;
   // A GPU instance at exactly this place, with compute instances of these profile ids in it (none

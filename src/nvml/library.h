@@ -50,6 +50,7 @@ namespace jogak::nvml {
   F(virtualization_mode, "nvmlDeviceGetVirtualizationMode", "", (abi::Device, abi::Enum*))         \
   F(persistence_mode, "nvmlDeviceGetPersistenceMode", "", (abi::Device, abi::Enum*))               \
   F(compute_mode, "nvmlDeviceGetComputeMode", "", (abi::Device, abi::Enum*))                       \
+  F(set_compute_mode, "nvmlDeviceSetComputeMode", "", (abi::Device, abi::Enum))                    \
   F(memory, "nvmlDeviceGetMemoryInfo", "", (abi::Device, abi::Memory*))                            \
   F(memory_v2, "nvmlDeviceGetMemoryInfo_v2", "", (abi::Device, abi::MemoryV2*))                    \
   F(bar1, "nvmlDeviceGetBAR1MemoryInfo", "", (abi::Device, abi::Bar1Memory*))                      \

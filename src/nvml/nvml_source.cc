@@ -213,6 +213,14 @@ Missing NvmlSource::missed(Return result, Gpu* gpu) {
   return missing_of(result);
 }
 
+Result<void> NvmlSource::set_compute_mode(const std::string& uuid, int mode) {
+  const sim::UseMachine use(options_.machine.get());
+  JOGAK_TRY(Gpu* const gpu, find(uuid));
+  if (gpu->handle == nullptr) return fail(Errc::Gone, "GPU {} is lost", uuid);
+  return check(call(f_.set_compute_mode, gpu->handle, static_cast<abi::Enum>(mode)),
+               "nvmlDeviceSetComputeMode", gpu);
+}
+
 Reading<std::string> NvmlSource::read_text(Gpu& gpu,
                                            Return (*function)(abi::Device, char*, std::uint32_t),
                                            std::size_t size) {

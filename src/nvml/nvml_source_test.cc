@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "nvml/abi_constants.h"
 #include "nvml/record.h"
 #include "nvml/sim/shipped.h"
 #include "nvml/testing/made_machine.h"
@@ -252,6 +253,16 @@ TEST(NvmlSource, SeveralComputeInstancesInOne) {
   const auto bare = made.facts().gpus[0].mig_instances;
   ASSERT_EQ(bare.size(), 1U);
   EXPECT_EQ(bare[0].ci_id, -1);
+}
+
+TEST(NvmlSource, AComputeModeIsSetAndShown) {
+  MadeMachine made("gpus:\n- {model: T4, count: 2}\n");
+  EXPECT_EQ(made.facts().gpus[0].compute_mode, nvml::Reading<int>(0));
+  EXPECT_TRUE(made.source->set_compute_mode(made.uuid(0), abi::kComputeExclusiveProcess));
+  EXPECT_EQ(made.facts().gpus[0].compute_mode, nvml::Reading<int>(3));
+  EXPECT_EQ(made.facts().gpus[1].compute_mode, nvml::Reading<int>(0));
+  EXPECT_EQ(made.source->set_compute_mode(made.uuid(0), 7).error().code, Errc::Invalid);
+  EXPECT_EQ(made.source->set_compute_mode("GPU-none", 0).error().code, Errc::NotFound);
 }
 
 TEST(NvmlSource, TheModeIsPendingOnAmpere) {

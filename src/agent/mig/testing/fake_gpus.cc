@@ -175,6 +175,12 @@ Result<nvml::GpuFacts*> FakeGpus::change(const std::string& uuid) {
   return &*at;
 }
 
+Result<void> FakeGpus::set_compute_mode(const std::string& uuid, int mode) {
+  JOGAK_TRY(nvml::GpuFacts * at, change(uuid));
+  at->compute_mode = mode;
+  return {};
+}
+
 Result<bool> FakeGpus::set_mig_mode(const std::string& uuid, bool is_enabled) {
   JOGAK_TRY(nvml::GpuFacts * at, change(uuid));
   const bool is_busy = !at->mig_instances.empty() || !processes_[uuid].empty();

@@ -66,6 +66,7 @@ class FakeGpus final : public nvml::GpuSource {
   Result<nvml::GpuSample> sample(const std::string& uuid, const nvml::SampleWants& wants) override;
   Result<std::vector<nvml::GpuEvent>> poll_events(TimeUs timeout) override;
   Result<std::vector<nvml::ProcessFacts>> processes(const std::string& uuid) override;
+  Result<void> set_compute_mode(const std::string& uuid, int mode) override;
   Result<bool> set_mig_mode(const std::string& uuid, bool is_enabled) override;
   Result<std::vector<nvml::MigInstanceFacts>> create_instance(
       const std::string& uuid, int profile_id, nvml::MigPlacement placement,
