@@ -66,7 +66,7 @@ TEST(ExporterEnvironment, VariablesOfTheIncumbentAreUnderstood) {
   EXPECT_EQ(read->collectors, "/etc/counters.csv");
   EXPECT_FALSE(read->render.pod_labels);
   EXPECT_TRUE(read->render.old_names);
-  EXPECT_EQ(read->render.devices.ids, (std::vector<int>{0, 2}));
+  EXPECT_EQ(read->render.devices.gpu_ids, (std::vector<int>{0, 2}));
   EXPECT_EQ(read->render.xid_window, 60 * kSecondInUs);
   EXPECT_EQ(read->pod_resources_socket, "/run/k.sock");
   EXPECT_FALSE(read->render.virtual_gpus);
