@@ -15,6 +15,9 @@ namespace jogak::agent {
 
 namespace {
 
+// A disk that was full, or a folder that could not be written, is tried again.
+constexpr TimeUs kFilesRetry = 5 * kSecondInUs;
+
 // Some readings cost much, so only those that somebody is shown are made.
 nvml::SampleWants wants_of(const AgentOptions& options) {
   nvml::SampleWants wants;
@@ -72,6 +75,7 @@ NodeAgent::~NodeAgent() {
   watch_.reset();  // answers that come to MigWork come no more
 }
 
+  loop_.cancel(files_timer_);
 MigWorkPorts NodeAgent::mig_ports() {
   return {.node = [this] { return model_.snapshot(loop_.now()); },
           .publish = [this] { publish(false); },
@@ -130,7 +134,9 @@ void NodeAgent::publish(bool are_facts_read) {
     update_offer(*node);
   }
   update_wish(*node, is_otherwise);
-  if (options_.labels == LabelPlace::File && has_changed) write_features(*node);
+  const bool is_owed = are_facts_read && !features_problem_.empty();
+  if (options_.labels == LabelPlace::File && (has_changed || is_owed)) write_features(*node);
+  retry_files();
 }
 
 bool NodeAgent::find_host(const nvml::NodeFacts& facts) {
@@ -141,6 +147,7 @@ bool NodeAgent::find_host(const nvml::NodeFacts& facts) {
   host_ = std::move(files);
   return true;
 }
+  add_without_cdi(*node->facts, unhealthy);
 
 void NodeAgent::update_cdi(const nvml::NodeFacts& facts) {
   if (!host_view_.put_cdi || !options_.device_plugin) return;
@@ -150,10 +157,43 @@ void NodeAgent::update_cdi(const nvml::NodeFacts& facts) {
   if (!options_.plugin.uses_cdi() && !is_kept) return;
   const auto put = host_view_.put_cdi(make_cdi_files(facts, options_.plugin, host_));
   const std::string problem = put ? "" : put.error().what;
-  if (!problem.empty() && problem != told_cdi_problem_) {
-    log_.error("the CDI files could not be written", {{"error", problem}});
+  if (!problem.empty() && problem != cdi_problem_) {
+    log_.error("the CDI files could not be written; trying again", {{"error", problem}});
+  } else if (problem.empty() && !cdi_problem_.empty()) {
+    log_.info("the CDI files are written again");
   }
-  told_cdi_problem_ = problem;
+  cdi_problem_ = problem;
+  if (!put) return;
+  in_cdi_.clear();
+  for (const nvml::GpuFacts& gpu : facts.gpus) {
+    in_cdi_.insert(gpu.uuid);
+    for (const nvml::MigInstanceFacts& instance : gpu.mig_instances) in_cdi_.insert(instance.uuid);
+  }
+}
+
+// The runtime refuses a container with a device that no CDI file names.
+void NodeAgent::add_without_cdi(const nvml::NodeFacts& facts, UnhealthyReasons& unhealthy) const {
+  if (cdi_problem_.empty() || !options_.plugin.uses_cdi()) return;
+  const auto add = [&](const std::string& uuid) {
+    if (!in_cdi_.contains(uuid)) unhealthy.try_emplace(uuid, "no CDI file: " + cdi_problem_);
+  };
+  for (const nvml::GpuFacts& gpu : facts.gpus) {
+    // What is said of a GPU counts for its instances.
+    if (!gpu.mig_enabled) add(gpu.uuid);
+    for (const nvml::MigInstanceFacts& instance : gpu.mig_instances) add(instance.uuid);
+  }
+}
+
+void NodeAgent::retry_files() {
+  if (cdi_problem_.empty() && features_problem_.empty()) {
+    loop_.cancel(std::exchange(files_timer_, 0));
+    return;
+  }
+  if (files_timer_ != 0) return;
+  files_timer_ = loop_.after(kFilesRetry, [this] {
+    files_timer_ = 0;
+    publish(true);
+  });
 }
 
 void NodeAgent::update_offer(const NodeSnapshot& node) {
@@ -186,8 +226,9 @@ void NodeAgent::write_features(const NodeSnapshot& node) {
     if (told_problems_.insert(warning).second) log_.warn("a label", {{"problem", warning}});
   }
   const auto written = host_view_.put_labels(options_.plugin.gfd.output_file, labels.labels);
-  if (!written) {
-    log_.error("the features file could not be written", {{"error", written.error().what}});
+  const std::string problem = written ? "" : written.error().what;
+  if (!problem.empty() && problem != features_problem_) {
+    log_.error("the features file could not be written; trying again", {{"error", problem}});
   }
 }
 
@@ -209,6 +250,7 @@ void NodeAgent::on_holdings(Result<std::vector<Holding>> holdings) {
       }
     }
     holdings_problem_ = error.what;
+  features_problem_ = problem;
     model_.on_holdings_failure(error, now);
     return mig_->on_holdings(&error);
   }

@@ -100,6 +100,8 @@ class NodeAgent {
   bool find_host(const nvml::NodeFacts& facts);  // whether the files are others
   void update_cdi(const nvml::NodeFacts& facts);
   void update_offer(const NodeSnapshot& node);
+  void add_without_cdi(const nvml::NodeFacts& facts, UnhealthyReasons& unhealthy) const;
+  void retry_files();
   void update_wish(const NodeSnapshot& node, bool has_changed);
   void write_features(const NodeSnapshot& node);
   MigWorkPorts mig_ports();
@@ -121,8 +123,10 @@ class NodeAgent {
   std::uint64_t told_health_ = 0;
   PluginSnapshotPtr offer_;
   HostFiles host_;
-  std::set<std::string> told_problems_;  // of the inventory and the labels, for the log
-  std::string told_cdi_problem_;
+  std::set<std::string> told_problems_;         // of the inventory and the labels, for the log
+  std::string cdi_problem_, features_problem_;  // "" the files are as they should be
+  std::set<std::string> in_cdi_;                // UUIDs that the CDI files name
+  TimerId files_timer_ = 0;
   std::string holdings_problem_;
   std::optional<MigWork::Told> told_mig_;
   bool had_facts_ = false, had_holdings_ = false;

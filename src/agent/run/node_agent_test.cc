@@ -50,6 +50,62 @@ TEST(NodeAgent, an_xid_takes_one_gpu_off_the_offer_and_a_reset_brings_it_back) {
   EXPECT_FALSE(rig.condition("GpuUnusable"));
 }
 
+// The files that an agent writes, while the disk takes any.
+struct Disk {
+  Result<void> state = {};
+  std::vector<CdiFile> files = {};
+  Labels labels = {};
+  HostView view() {
+    HostView host;
+    host.put_cdi = [this](const std::vector<CdiFile>& wanted) {
+      if (state) files = wanted;
+      return state;
+    };
+    host.has_cdi = [this] { return !files.empty(); };
+    host.put_labels = [this](const std::string& /*path*/, const Labels& wanted) {
+      if (state) labels = wanted;
+      return state;
+    };
+    return host;
+  }
+};
+
+TEST(NodeAgent, what_no_cdi_file_names_is_not_fit_for_use_until_it_is_written) {
+  AgentOptions options = NodeRig::defaults();
+  options.plugin.list_strategies = {ListStrategy::CdiCri};
+  Disk disk;
+  disk.state = fail(Errc::Unavailable, "gpu.json: no space left on device");
+  NodeRig rig(kTwoT4, options, disk.view());
+  rig.start();
+  rig.loop.run_for(2 * kSecondInUs);
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"),
+              ElementsAre(HasSubstr("no space left"), HasSubstr("no space left")));
+  disk.state = {};
+  rig.loop.run_for(6 * kSecondInUs);
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"), ElementsAre("healthy", "healthy"));
+  EXPECT_EQ(disk.files.size(), 1U);
+  // What the files name already stays on offer.
+  disk.state = fail(Errc::Unavailable, "gpu.json: read-only file system");
+  rig.loop.run_for(200 * kSecondInUs);
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"), ElementsAre("healthy", "healthy"));
+  EXPECT_EQ(rig.logged("could not be written"), 2);
+}
+
+TEST(NodeAgent, a_features_file_that_could_not_be_written_is_written_later) {
+  AgentOptions options = NodeRig::defaults();
+  options.labels = LabelPlace::File;
+  Disk disk;
+  disk.state = fail(Errc::Unavailable, "gfd: no space left on device");
+  NodeRig rig(kTwoT4, options, disk.view());
+  rig.start();
+  rig.loop.run_for(30 * kSecondInUs);
+  EXPECT_THAT(disk.labels, IsEmpty());
+  EXPECT_EQ(rig.logged("could not be written"), 1);
+  disk.state = {};
+  rig.loop.run_for(6 * kSecondInUs);
+  EXPECT_THAT(disk.labels, Contains(Key("nvidia.com/gpu.product")));
+}
+
 TEST(NodeAgent, asked_only_by_look_nothing_is_left_to_do) {
   AgentOptions options = NodeRig::quiet();
   NodeRig rig(std::string(kTwoT4) + "faults: [{kind: xid, at: 10s, gpu: 0, code: 79}]\n", options);

@@ -28,8 +28,8 @@ AgentOptions NodeRig::quiet() {
   return options;
 }
 
-NodeRig::NodeRig(std::string_view machine_text, AgentOptions options)
-    : options_(std::move(options)) {
+NodeRig::NodeRig(std::string_view machine_text, AgentOptions options, HostView host)
+    : options_(std::move(options)), host_(std::move(host)) {
   auto spec = nvml::sim::read_machine("m.yaml", nvml::testing::machine_text(machine_text));
   JOGAK_CHECK(spec.has_value(), "{}", spec.error().what);
   auto made = nvml::sim::Machine::create(
@@ -49,7 +49,7 @@ void NodeRig::restart() {
 }
 
 void NodeRig::make_node() {
-  HostView host;
+  HostView host = host_;
   host.mig_journal = journal;
   NodePorts ports;
   ports.offer = [this](PluginSnapshotPtr offer) { offers.push_back(std::move(offer)); };

@@ -18,7 +18,9 @@ namespace jogak::agent::testing {
 
 struct NodeRig {
   // The machine as nvml::testing::machine_text() takes it; its time begins with the loop's.
-  explicit NodeRig(std::string_view machine_text, AgentOptions options = defaults());
+  // The journal is that of the rig whatever `host` has.
+  explicit NodeRig(std::string_view machine_text, AgentOptions options = defaults(),
+                   HostView host = {});
 
   // Plugin, exporter, labels and reports.
   static AgentOptions defaults();
@@ -68,6 +70,7 @@ struct NodeRig {
   void make_node();
   void write_node();
   AgentOptions options_;
+  HostView host_;
   std::shared_ptr<bool> is_alive_ = std::make_shared<bool>(true);
 };
 
