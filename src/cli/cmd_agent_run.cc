@@ -53,14 +53,24 @@ constexpr Flag kFlags[] = {
      .metavar = "DIR",
      .help = "where CDI files go, if a list strategy uses them",
      .fallback = "/var/run/cdi"},
+    {.name = "device-nodes",
+     .kind = FlagKind::Choice,
+     .metavar = "true|false",
+     .help = "make device nodes of the driver that are missing, and remove those of MIG instances "
+             "that are gone; as root, and where the driver allows it",
+     .fallback = "true"},
+    {.name = "system-root",
+     .metavar = "DIR",
+     .help = "where /proc and /sys of the driver are seen",
+     .fallback = "/"},
     {.name = "exporter-address",
      .metavar = "IP:PORT",
      .help = "where /metrics, /livez and /readyz are served (default $DCGM_EXPORTER_LISTEN, else "
              "0.0.0.0:9400); off: nowhere"},
     {.name = "collectors",
      .metavar = "FILE",
-     .help = "counters to publish, in the format of dcgm-exporter (default "
-             "$DCGM_EXPORTER_COLLECTORS, else its default set)"},
+     .help = "counters to publish, in the format of dcgm-exporter; a change takes force at once "
+             "(default $DCGM_EXPORTER_COLLECTORS, else its default set)"},
     {.name = "web-config-file",
      .metavar = "FILE",
      .help = "TLS and passwords of that port, in the format of Prometheus' exporters (default "
@@ -68,8 +78,14 @@ constexpr Flag kFlags[] = {
     {.name = "naming",
      .kind = FlagKind::Choice,
      .metavar = "classic|modern",
-     .help = "names of the default counters: of dcgm-exporter 3 and 4, or of 5",
+     .help = "names of the default counters: of dcgm-exporter up to 4.8, or since",
      .fallback = "classic"},
+    {.name = "mig-board",
+     .kind = FlagKind::Choice,
+     .metavar = "once|repeat",
+     .help = "power, heat, clocks and errors of a GPU that is cut with MIG: once, as those of the "
+             "GPU, or repeated for each instance, as dcgm-exporter does",
+     .fallback = "once"},
     {.name = "labels",
      .kind = FlagKind::Choice,
      .metavar = "auto|off|file|node",
@@ -175,6 +191,7 @@ Result<void> read_exporter(const ParsedArgs& args, agent::AgentOptions& options)
   }
   options.render = std::move(exporter.render);
   JOGAK_TRY(options.render.naming, agent::parse_naming(args.text("naming")));
+  JOGAK_TRY(options.render.mig_parent, agent::parse_mig_parent(args.text("mig-board")));
   const std::string file =
       args.is_given("collectors") ? args.text("collectors") : exporter.collectors;
   if (file.empty()) {
@@ -182,6 +199,7 @@ Result<void> read_exporter(const ParsedArgs& args, agent::AgentOptions& options)
   } else {
     JOGAK_TRY(const std::string text, read_file(file, agent::kCountersBytesMax));
     JOGAK_TRY(options.render.counters, agent::parse_counters(file, text));
+    options.counters_file = file;
   }
   const auto no_hostname = environment("DCGM_EXPORTER_NO_HOSTNAME");
   if (no_hostname != "true" && no_hostname != "1") options.render.hostname = options.node_name;
@@ -249,6 +267,10 @@ Result<agent::AgentOptions> options_of(const ParsedArgs& args, const agent::Plug
     if (options.registers) options.kubelet_socket = config.kubelet_socket;
   }
   options.cdi_folder = args.text("cdi-dir");
+  options.system_root = args.text("system-root");
+  // GPUs that are simulated have no devices.
+  options.makes_device_nodes =
+      args.text("device-nodes") == "true" && !args.text("nvml").starts_with("sim:");
   JOGAK_TRY_VOID(read_exporter(args, options));
   JOGAK_TRY(options.labels, agent::parse_label_place(args.text("labels")));
   options.reports = args.text("report") == "true";

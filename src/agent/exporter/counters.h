@@ -28,6 +28,7 @@ struct CounterSpec {
   std::string name;
   CounterType type = CounterType::Gauge;
   std::string help;
+  friend bool operator==(const CounterSpec&, const CounterSpec&) = default;
 };
 
 struct Counters {

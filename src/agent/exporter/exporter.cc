@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include "agent/exporter/watched_file.h"
 #include "base/check.h"
 #include "base/file.h"
 #include "base/json_writer.h"
@@ -101,7 +102,30 @@ JobTable read_jobs(const std::string& folder) {
   return jobs;
 }
 
+void Exporter::look_at_counters() {
+  const std::string& file = options_.counters_file;
+  if (file.empty()) return;
+  std::string print = file_fingerprint(file);
+  if (print == counters_print_) return;
+  // Taken before the file is read: one that changes in between is read again.
+  counters_print_ = std::move(print);
+  const auto text = read_file(file, kCountersBytesMax);
+  auto counters =
+      text ? parse_counters(file, *text) : Result<Counters>(std::unexpected(text.error()));
+  if (!counters) {
+    if (counters.error().what == counters_problem_) return;
+    counters_problem_ = counters.error().what;
+  } else {
+    const bool was_wrong = !std::exchange(counters_problem_, "").empty();
+    const bool is_same = counters->specs == renderer_.options().counters.specs;
+    if (!is_same) renderer_.set_counters(*counters);
+    if (is_same && !was_wrong) return;
+  }
+  if (options_.on_counters) options_.on_counters(counters);
+}
+
 void Exporter::publish(const NodeSnapshot& node) {
+  look_at_counters();
   if (!options_.job_folder.empty()) renderer_.set_jobs(read_jobs(options_.job_folder));
   for (const ExpositionFormat format : {ExpositionFormat::Text, ExpositionFormat::OpenMetrics}) {
     std::string text = renderer_.render(node, format);

@@ -31,6 +31,11 @@ struct ExporterOptions {
   // Files named by GPU index ("0") or index and GPU instance ("0.7"), with the ids of the batch
   // jobs that run there, one a line; read at each publish. "": none.
   std::string job_folder = {};
+  // Where render.counters came from; looked at with each publish. A change takes force with it, and
+  // a file that is wrong or gone leaves the counters that were. "": none.
+  std::string counters_file = {};
+  // Told of other counters, and once of each problem with the file.
+  std::function<void(const Result<Counters>& counters)> on_counters = nullptr;
 };
 
 class Exporter {
@@ -53,6 +58,9 @@ class Exporter {
   // For net::HttpServer; the exporter outlives it.
   net::HttpHandler handler();
 
+  // Why the counters file does not count; "": it does, or there is none.
+  const std::string& counters_problem() const { return counters_problem_; }
+
   const RenderOptions& render_options() const { return renderer_.options(); }
 
  private:
@@ -61,6 +69,7 @@ class Exporter {
     std::shared_ptr<const std::string> gzipped;  // null until asked for
   };
   Page& page_of(ExpositionFormat format) { return pages_[static_cast<std::size_t>(format)]; }
+  void look_at_counters();
   void answer(const net::HttpRequest& request, net::ResponseWriter& writer);
   void answer_metrics(const net::HttpRequest& request, net::ResponseWriter& writer);
   std::string health_problem() const;
@@ -71,6 +80,8 @@ class Exporter {
   Renderer renderer_;
   Page pages_[2];
   TimeUs published_at_ = 0;
+  std::string counters_print_;  // fingerprint of the file that was read last
+  std::string counters_problem_;
   std::string node_problem_ = "nothing was measured yet";
 };
 

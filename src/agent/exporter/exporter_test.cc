@@ -3,11 +3,13 @@
 // The pages as a server of metrics gets them, without a socket.
 #include "agent/exporter/exporter.h"
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,6 +21,8 @@
 namespace jogak::agent {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::made_facts;
@@ -107,6 +111,41 @@ TEST_F(ExporterTest, ServesTheLastTextInBothFormats) {
   EXPECT_THAT(open.header("content-type"), HasSubstr("application/openmetrics-text"));
   EXPECT_THAT(open.body, EndsWith("jogak_agent_samples_total 3\n# EOF\n"));
   EXPECT_THAT(open.body, Not(HasSubstr("\n\n")));
+}
+
+TEST_F(ExporterTest, ACountersFileIsFollowedAndAWrongOneLeavesWhatWas) {
+  const TempFolder folder;
+  const std::string file = folder.path("counters.csv");
+  ASSERT_TRUE(write_file(file, "DCGM_FI_DEV_GPU_TEMP, gauge, t\n"));
+  std::vector<std::string> news;
+  ExporterOptions options;
+  options.render.counters = *parse_counters(file, *read_file(file));
+  options.counters_file = file;
+  options.on_counters = [&](const Result<Counters>& counters) {
+    news.push_back(counters ? counters->specs.front().name : counters.error().what);
+  };
+  exporter = std::make_unique<Exporter>(options, &registry, [this] { return now; });
+  const auto page = [&] {
+    publish();
+    return *exporter->page(ExpositionFormat::Text);
+  };
+  EXPECT_THAT(page(), HasSubstr("\nDCGM_FI_DEV_GPU_TEMP{"));
+  EXPECT_TRUE(news.empty()) << "it is what it was";
+  // The time of a change may be as coarse as a tick; the size tells, too.
+  ASSERT_TRUE(write_file(file, "DCGM_FI_DEV_POWER_USAGE, gauge, in watts\n"));
+  EXPECT_THAT(page(), AllOf(HasSubstr("\nDCGM_FI_DEV_POWER_USAGE{"),
+                            Not(HasSubstr("\nDCGM_FI_DEV_GPU_TEMP{"))));
+  ASSERT_TRUE(write_file(file, "DCGM_FI_DEV_POWER, gauge, a slip\n"));
+  EXPECT_THAT(page(), HasSubstr("\nDCGM_FI_DEV_POWER_USAGE{"));
+  EXPECT_THAT(exporter->counters_problem(), HasSubstr("counters.csv:1: no such field"));
+  page();
+  std::filesystem::remove(file);
+  EXPECT_THAT(page(), HasSubstr("\nDCGM_FI_DEV_POWER_USAGE{"));
+  ASSERT_TRUE(write_file(file, "DCGM_FI_DEV_POWER_USAGE, gauge, in watts\n"));
+  page();
+  EXPECT_EQ(exporter->counters_problem(), "");
+  EXPECT_THAT(news, ElementsAre("DCGM_FI_DEV_POWER_USAGE", HasSubstr("no such field"),
+                                HasSubstr("No such file"), "DCGM_FI_DEV_POWER_USAGE"));
 }
 
 TEST_F(ExporterTest, CompressesWhenAsked) {

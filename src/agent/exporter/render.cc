@@ -194,6 +194,12 @@ Result<void> add_devices(std::string_view part, DeviceChoice& choice) {
 
 }  // namespace
 
+Result<MigParent> parse_mig_parent(std::string_view text) {
+  if (text == "once") return MigParent::Once;
+  if (text == "repeat") return MigParent::Repeat;
+  return invalid("\"{}\" is not once or repeat", text.substr(0, 40));
+}
+
 Result<DeviceChoice> parse_device_choice(std::string_view text) {
   DeviceChoice choice;
   if (text == "f") return choice;
@@ -261,6 +267,12 @@ void Renderer::append_jobs(std::string& labels, const nvml::GpuFacts& gpu,
                                             : fmt::format("{}.{}", gpu.index, mig->gi_id));
   if (at == jobs_.end() || at->second.empty()) return;
   append_label(labels, "hpc_job", fmt::format("{}", fmt::join(at->second, ",")));
+}
+
+// The labels of a series come from the counters, too.
+void Renderer::set_counters(Counters counters) {
+  options_.counters = std::move(counters);
+  structure_.reset();
 }
 
 void Renderer::set_jobs(JobTable jobs) {

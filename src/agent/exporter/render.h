@@ -31,6 +31,7 @@
 namespace jogak::agent {
 
 enum class MigParent : std::uint8_t { Once, Repeat };
+Result<MigParent> parse_mig_parent(std::string_view text);  // "once", "repeat"
 
 // Which devices are told, as dcgm-exporter's -d: "f" (whole GPUs, and instances where there are
 // some), "g" or "g:0,2-4" (GPUs), "i" or "i:0,3" (instances, numbered through the node), or both
@@ -80,6 +81,9 @@ class Renderer {
   // All families, each once and whole; of OpenMetrics without the "# EOF" at the end. Equal
   // snapshots give equal text.
   std::string render(const NodeSnapshot& node, ExpositionFormat format);
+
+  // From the next render() on.
+  void set_counters(Counters counters);
 
   // Who runs where, as the label hpc_job; several jobs of one device with commas between.
   void set_jobs(JobTable jobs);

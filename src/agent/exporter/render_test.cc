@@ -184,6 +184,9 @@ TEST_F(RenderTest, OrEveryInstanceRepeatsItsBoardAsDcgmExporterDoes) {
   const auto lines = samples("DCGM_FI_DEV_POWER_USAGE DCGM_FI_DEV_FB_FREE", options);
   ASSERT_EQ(lines.size(), 4U);
   for (const std::string& line : lines) EXPECT_THAT(line, HasSubstr("GPU_I_ID"));
+  EXPECT_EQ(parse_mig_parent("repeat"), MigParent::Repeat);
+  EXPECT_EQ(parse_mig_parent("once"), MigParent::Once);
+  EXPECT_EQ(parse_mig_parent("twice").error().what, "\"twice\" is not once or repeat");
 }
 
 TEST_F(RenderTest, DevicesCanBeChosen) {

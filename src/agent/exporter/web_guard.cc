@@ -5,7 +5,6 @@
 #include "agent/exporter/web_guard.h"
 
 #include <crypt.h>
-#include <sys/stat.h>
 
 #include <condition_variable>
 #include <deque>
@@ -18,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/exporter/watched_file.h"
 #include "agent/exporter/web_config.h"
 #include "base/base64.h"
 #include "base/file.h"
@@ -101,15 +101,6 @@ class PasswordThread {
   std::thread thread_;  // last: it uses the rest
 };
 
-// What tells that a file is another one.
-std::string fingerprint(const std::string& path) {
-  struct stat found = {};
-  if (path.empty()) return "";
-  if (::stat(path.c_str(), &found) != 0) return "gone";
-  return fmt::format("{}.{}.{}.{}.{}", found.st_dev, found.st_ino, found.st_size,
-                     found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
-}
-
 struct Login {
   std::string name, password;
 };
@@ -192,8 +183,8 @@ struct WebGuard::State : std::enable_shared_from_this<WebGuard::State> {
   std::unique_ptr<PasswordThread> passwords;
 
   static std::vector<std::string> fingerprints(const std::string& file, const WebConfig& of) {
-    return {fingerprint(file), fingerprint(of.cert_file), fingerprint(of.key_file),
-            fingerprint(of.client_ca_file)};
+    return {file_fingerprint(file), file_fingerprint(of.cert_file), file_fingerprint(of.key_file),
+            file_fingerprint(of.client_ca_file)};
   }
 
   static Result<std::string> text_of(const std::string& path, const std::string& text) {

@@ -167,9 +167,13 @@ void AgentApp::add_series() {
   node_->registry().sampled_gauge(
       "jogak_agent_start_seconds", "From the start until ready; 0 not yet.",
       [this] { return static_cast<double>(ready_after_) / kSecondInUs; });
-  node_->registry().sampled_gauge("jogak_agent_config_error",
-                                  "1 while a configuration cannot be read; the one before counts.",
-                                  [this] { return config_problem_.empty() ? 0.0 : 1.0; });
+  node_->registry().sampled_gauge(
+      "jogak_agent_config_error", "1 while a configuration cannot be read; the one before counts.",
+      [this] {
+        const Exporter* const exporter = node_->exporter();
+        const bool has_counters = exporter == nullptr || exporter->counters_problem().empty();
+        return config_problem_.empty() && has_counters ? 0.0 : 1.0;
+      });
   node_->registry().sampled_gauge("jogak_agent_mig_changing",
                                   "1 while the layout of a GPU is being changed.",
                                   [this] { return node_->mig().is_changing() ? 1.0 : 0.0; });

@@ -44,6 +44,8 @@ class GpuWatch {
   GpuWatch& operator=(const GpuWatch&) = delete;
 
   void start();
+  // From the next samples on.
+  void set_wants(const nvml::SampleWants& wants) { options_.wants = wants; }
   // The facts may have changed.
   void look_again();
   // The facts that were told last may be from before the last look_again(): others follow.
@@ -74,7 +76,7 @@ class GpuWatch {
   Loop& loop_;
   Log& log_;
   NodeModel& model_;
-  const GpuWatchOptions options_;
+  GpuWatchOptions options_;
   const OnNews on_news_;
   std::vector<std::string> uuids_;  // of the last facts
   std::string facts_problem_;

@@ -64,8 +64,11 @@ NodeAgent::NodeAgent(Loop& loop, Log& log, std::unique_ptr<nvml::GpuSource> sour
   if (!options_.plugin.gfd.no_timestamp) label_options_.timestamp = loop.now();
   if (options_.listen.is_on) {
     exporter_ = std::make_unique<Exporter>(
-        ExporterOptions{.render = options_.render, .job_folder = options_.job_folder}, &registry_,
-        [this] { return loop_.now(); });
+        ExporterOptions{.render = options_.render,
+                        .job_folder = options_.job_folder,
+                        .counters_file = options_.counters_file,
+                        .on_counters = [this](const auto& counters) { on_counters(counters); }},
+        &registry_, [this] { return loop_.now(); });
   }
   mig_ = std::make_unique<MigWork>(loop, log, watch_->worker(), host_view_.mig_journal,
                                    options_.mig, mig_ports());
@@ -109,6 +112,20 @@ void NodeAgent::on_news(GpuWatch::News news) {
   publish(news == News::Facts);
   // Facts that were begun before a change ended do not show it.
   if (news == News::Facts && !watch_->is_behind()) mig_->on_facts();
+}
+
+void NodeAgent::on_counters(const Result<Counters>& counters) {
+  if (!counters) {
+    log_.error("the counters file cannot be read; the counters before stay in force",
+               {{"error", counters.error().what}});
+    return;
+  }
+  log_.info("the counters are those of the changed file", {{"file", options_.counters_file}});
+  for (const std::string& warning : counters->warnings) {
+    log_.warn("a counter", {{"problem", warning}});
+  }
+  options_.render.counters = *counters;
+  watch_->set_wants(wants_of(options_));
 }
 
 void NodeAgent::publish(bool are_facts_read) {

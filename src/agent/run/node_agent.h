@@ -96,6 +96,7 @@ class NodeAgent {
 
  private:
   void on_news(GpuWatch::News news);
+  void on_counters(const Result<Counters>& counters);
   void publish(bool are_facts_read);
   bool find_host(const nvml::NodeFacts& facts);  // whether the files are others
   void update_cdi(const nvml::NodeFacts& facts);

@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "agent/run/testing/node_rig.h"
+#include "base/file.h"
+#include "base/testing/temp_folder.h"
 
 namespace jogak::agent {
 namespace {
@@ -104,6 +106,27 @@ TEST(NodeAgent, a_features_file_that_could_not_be_written_is_written_later) {
   disk.state = {};
   rig.loop.run_for(6 * kSecondInUs);
   EXPECT_THAT(disk.labels, Contains(Key("nvidia.com/gpu.product")));
+}
+
+// A counter that costs a call of its own is measured as soon as the file names it.
+TEST(NodeAgent, a_counters_file_takes_force_when_it_changes) {
+  const TempFolder folder;
+  AgentOptions options = NodeRig::defaults();
+  options.counters_file = folder.path("counters.csv");
+  ASSERT_TRUE(write_file(options.counters_file, "DCGM_FI_DEV_GPU_TEMP, gauge, t\n"));
+  NodeRig rig(kTwoT4, options);
+  rig.start();
+  rig.loop.run_for(3 * kSecondInUs);
+  EXPECT_EQ(rig.logged("the counters are those of the changed file"), 1);
+  ASSERT_TRUE(write_file(options.counters_file, "DCGM_FI_DEV_PCIE_TX_THROUGHPUT, gauge, kb\n"));
+  rig.loop.run_for(3 * kSecondInUs);
+  EXPECT_THAT(*rig.node->exporter()->page(ExpositionFormat::Text),
+              HasSubstr("\nDCGM_FI_DEV_PCIE_TX_THROUGHPUT{"));
+  ASSERT_TRUE(write_file(options.counters_file, "nonsense\n"));
+  rig.loop.run_for(3 * kSecondInUs);
+  EXPECT_EQ(rig.logged("the counters before stay in force"), 1);
+  EXPECT_THAT(*rig.node->exporter()->page(ExpositionFormat::Text),
+              HasSubstr("\nDCGM_FI_DEV_PCIE_TX_THROUGHPUT{"));
 }
 
 TEST(NodeAgent, asked_only_by_look_nothing_is_left_to_do) {

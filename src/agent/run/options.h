@@ -51,6 +51,7 @@ struct AgentOptions {
 
   ListenAddress listen = {};
   RenderOptions render = {};
+  std::string counters_file = {};  // of render.counters, looked at again and again; "": none
   std::string web_config = {};  // TLS and passwords of the port (exporter/web_config.h); "": none
   std::string job_folder = {};  // of batch jobs (ExporterOptions); "": none
 
