@@ -82,6 +82,11 @@ class SpecMaker {
     return nodes;
   }
 
+  // Only nodes that are there or can be made: another fails every container that names the device.
+  void add_node(Doc& nodes, const std::string& path) const {
+    if (host_.device_nodes.contains(path) || host_.numbers.contains(path)) nodes.push(node(path));
+  }
+
  private:
   static Doc header(std::string_view kind) {
     return Doc::object()
@@ -93,12 +98,11 @@ class SpecMaker {
     Doc node = Doc::object().set("path", path);
     const std::string host_path = joined(config_.host_dev_root(), path);
     if (host_path != path) node.set("hostPath", host_path);
+    // With its numbers a runtime makes the node itself; without, it copies them from the host's.
+    if (const auto at = host_.numbers.find(path); at != host_.numbers.end()) {
+      node.set("type", "c").set("major", at->second.major).set("minor", at->second.minor);
+    }
     return node;
-  }
-
-  // Only nodes that are there: a missing one fails every container that names the device.
-  void add_node(Doc& nodes, const std::string& path) const {
-    if (host_.device_nodes.contains(path)) nodes.push(node(path));
   }
 
   void add_device(Doc& devices, const nvml::GpuFacts& gpu,
@@ -270,9 +274,8 @@ std::vector<CdiFile> make_cdi_files(const nvml::NodeFacts& facts, const PluginCo
   std::vector<std::pair<std::string, Doc>> channels;
   for (const int channel : config.imex_channels) {
     const std::string path = fmt::format("/dev/nvidia-caps-imex-channels/channel{}", channel);
-    if (!host.device_nodes.contains(path)) continue;
     Doc nodes = Doc::array();
-    nodes.push(Doc::object().set("path", path));
+    maker.add_node(nodes, path);
     channels.emplace_back(std::to_string(channel), std::move(nodes));
   }
   add("imex-channel", maker.nodes_only("imex-channel", channels));

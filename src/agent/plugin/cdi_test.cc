@@ -122,6 +122,34 @@ HostFiles full_host() {
 
 // ---- specs ------------------------------------------------------------------------------------
 
+TEST(CdiSpec, a_node_with_known_numbers_needs_no_node_of_the_host) {
+  auto facts = a100_node(1);
+  cut(facts, 0, {"1g.5gb"});
+  HostFiles host = full_host();
+  host.device_nodes.erase("/dev/nvidia-uvm");
+  host.device_nodes.erase("/dev/nvidia-caps/nvidia-cap67");
+  host.numbers = {{"/dev/nvidia-uvm", {.major = 507, .minor = 0}},
+                  {"/dev/nvidia0", {.major = 195, .minor = 0}},
+                  {"/dev/nvidia-caps/nvidia-cap67", {.major = 508, .minor = 67, .mode = 0444}}};
+  const auto files = make_cdi_files(facts, {}, host);
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_EQ(check(files[0].json), Complaints());
+  const YAML::Node slice = edits_of(files[0].json, "0:0")["deviceNodes"];
+  ASSERT_EQ(slice.size(), 3U);
+  EXPECT_FALSE(slice[1]["major"]) << "a node of the host is copied";
+  EXPECT_EQ(slice[2]["path"].as<std::string>(), "/dev/nvidia-caps/nvidia-cap67");
+  EXPECT_EQ(slice[2]["type"].as<std::string>(), "c");
+  EXPECT_EQ(slice[2]["major"].as<int>(), 508);
+  EXPECT_EQ(slice[2]["minor"].as<int>(), 67);
+  EXPECT_FALSE(slice[2]["fileMode"]) << "who was given the device may use it, root or not";
+  bool has_uvm = false;
+  for (const auto& node : YAML::Load(files[0].json)["containerEdits"]["deviceNodes"]) {
+    if (node["path"].as<std::string>() != "/dev/nvidia-uvm") continue;
+    has_uvm = node["major"].as<int>() == 507 && node["minor"].as<int>() == 0;
+  }
+  EXPECT_TRUE(has_uvm);
+}
+
 TEST(CdiSpec, gpus_and_mig_devices_by_uuid_and_index) {
   auto facts = a100_node(2);
   cut(facts, 0, {"1g.5gb"});

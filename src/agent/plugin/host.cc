@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/plugin/device_nodes.h"
 #include "base/file.h"
 #include "base/parse_number.h"
 
@@ -117,36 +118,6 @@ void find_drm(const HostRoots& roots, HostFiles& files) {
   }
 }
 
-// Mig access files of kernels without the one table: capabilities/gpu0/mig/gi1[/ci0]/access.
-void find_capability_files(const HostRoots& roots, HostFiles& files) {
-  const auto minor_in = [](const std::string& path) -> int {
-    const auto text = read_file(path, 4096);
-    if (!text) return -1;
-    constexpr std::string_view kKey = "DeviceFileMinor:";
-    const std::size_t at = text->find(kKey);
-    if (at == std::string::npos) return -1;
-    std::string_view rest = std::string_view(*text).substr(at + kKey.size());
-    while (rest.starts_with(' ') || rest.starts_with('\t')) rest.remove_prefix(1);
-    const auto minor = parse_int(rest.substr(0, rest.find_first_not_of("0123456789")), 0, 1 << 20);
-    return minor ? static_cast<int>(*minor) : -1;
-  };
-  const std::string top = below(roots.system, "/proc/driver/nvidia/capabilities");
-  for (const std::string& gpu : names_in(top)) {
-    const std::string mig = fmt::format("{}/{}/mig", top, gpu);
-    for (const std::string& gi : names_in(mig)) {
-      if (!gi.starts_with("gi")) continue;
-      const auto add = [&](const std::string& inner) {
-        const int minor = minor_in(fmt::format("{}/{}/access", mig, inner));
-        if (minor >= 0) files.mig_caps.emplace(fmt::format("{}/{}/access", gpu, inner), minor);
-      };
-      add(gi);
-      for (const std::string& ci : names_in(fmt::format("{}/{}", mig, gi))) {
-        if (ci.starts_with("ci")) add(fmt::format("{}/{}", gi, ci));
-      }
-    }
-  }
-}
-
 void find_driver(const HostRoots& roots, std::string_view version, HostFiles& files) {
   const std::string suffix = fmt::format(".so.{}", version);
   std::set<std::string> seen;  // folders that are links to one another show a file once
@@ -219,7 +190,10 @@ HostFiles find_host_files(const HostRoots& roots, std::string_view driver_versio
           read_file(below(roots.system, "/proc/driver/nvidia-caps/mig-minors"), 1 << 20)) {
     files.mig_caps = parse_mig_minors(*minors);
   } else {
-    find_capability_files(roots, files);
+    // Kernels without the one table have a file per instance.
+    for (const auto& [key, file] : read_capabilities(roots.system)) {
+      files.mig_caps.emplace(key, file.minor);
+    }
   }
   find_driver(roots, driver_version, files);
   files.has_hook = !roots.hook_path.empty() && is_there(below(roots.host, roots.hook_path));

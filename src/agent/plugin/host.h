@@ -13,9 +13,20 @@
 
 namespace jogak::agent {
 
+// A character device as the kernel's tables say it is (device_nodes.h).
+struct DeviceNode {
+  int major = 0, minor = 0;
+  int uid = 0, gid = 0, mode = 0666;
+  bool may_make = true;  // the driver leaves the making to others
+  friend bool operator==(const DeviceNode&, const DeviceNode&) = default;
+};
+using DeviceNodes = std::map<std::string, DeviceNode, std::less<>>;
+
 struct HostFiles {
   // Paths as the host has them, below its device root: "/dev/nvidia0".
   std::set<std::string, std::less<>> device_nodes;
+  // What the numbers of such nodes are, also of those that are not there; empty: not known.
+  DeviceNodes numbers;
   // "gpu0/gi1/access" and "gpu0/gi1/ci0/access" -> N of /dev/nvidia-caps/nvidia-capN.
   std::map<std::string, int, std::less<>> mig_caps;
   // Below the driver root, each "/usr/lib/x86_64-linux-gnu/libcuda.so.550.90.07".
@@ -24,6 +35,7 @@ struct HostFiles {
   std::vector<std::string> data;     // firmware and configuration, mounted read-only
   std::vector<std::string> sockets;  // of the driver's daemons
   bool has_hook = false;             // the CDI hook program can be run on the host
+  std::vector<std::string> problems;  // with device nodes, one line each
   // "0000:07:00.0" -> "/dev/dri/card1", "/dev/dri/renderD128".
   std::map<std::string, std::vector<std::string>, std::less<>> drm_nodes;
 

@@ -8,7 +8,10 @@
 #include <system_error>
 #include <utility>
 
+#include <unistd.h>
+
 #include "agent/model/process_owners.h"
+#include "agent/plugin/device_nodes.h"
 #include "base/file.h"
 
 namespace jogak::agent {
@@ -69,13 +72,19 @@ std::string device_root(const PluginConfig& config) {
   return "/";
 }
 
-HostFiles find_files(const nvml::NodeFacts& facts, const PluginConfig& config) {
+HostRoots host_roots(const PluginConfig& config, const std::string& system_root) {
   const std::string& inside = config.driver_root_in_container;
   HostRoots roots;
   roots.devices = device_root(config);
+  roots.system = system_root;
   // The host's programs are below its root, if that is what is mounted.
   if (config.driver_root == "/" && is_folder(inside)) roots.host = inside;
   roots.hook_path = config.cdi_hook_path;
+  return roots;
+}
+
+HostFiles find_files(HostRoots roots, const nvml::NodeFacts& facts, const PluginConfig& config) {
+  const std::string& inside = config.driver_root_in_container;
   if (is_folder(inside)) {
     roots.driver = inside;
     HostFiles files = find_host_files(roots, facts.driver_version);
@@ -85,12 +94,40 @@ HostFiles find_files(const nvml::NodeFacts& facts, const PluginConfig& config) {
   return find_host_files(roots, facts.driver_version);
 }
 
+// The same, after the device nodes were made as they should be.
+HostFiles find_files_and_nodes(const nvml::NodeFacts& facts, const PluginConfig& config,
+                               const std::string& system_root, bool makes_nodes) {
+  const HostRoots roots = host_roots(config, system_root);
+  HostFiles files = find_files(roots, facts, config);
+  const KernelTables tables = read_kernel_tables(system_root);
+  files.numbers = wanted_device_nodes(tables, facts, config, files);
+  if (!makes_nodes || files.numbers.empty()) return files;
+  static const NodeTools tools = real_node_tools();
+  NodeChanges changes = put_device_nodes(roots.devices, files.numbers,
+                                         stale_device_nodes(tables, facts, files), tools);
+  files.problems = std::move(changes.problems);
+  if (!tables.majors.contains("nvidia-uvm")) {
+    files.problems.emplace_back(
+        "the module nvidia_uvm is not loaded, and CUDA does not start in containers without it: "
+        "modprobe nvidia_uvm");
+  }
+  files.device_nodes.insert(changes.made.begin(), changes.made.end());
+  for (const std::string& path : changes.removed) files.device_nodes.erase(path);
+  return files;
+}
+
 }  // namespace
 
 HostView real_host(const AgentOptions& options) {
   HostView host;
   host.machine = first_line(options.plugin.gfd.machine_type_file);
-  host.files = find_files;
+  // Nobody but root makes a device.
+  host.files = [system_root = options.system_root, makes_nodes = options.makes_device_nodes &&
+                                                                 options.device_plugin &&
+                                                                 ::geteuid() == 0](
+                   const nvml::NodeFacts& facts, const PluginConfig& config) {
+    return find_files_and_nodes(facts, config, system_root, makes_nodes);
+  };
   host.pci_classes = read_pci_classes;
   host.owners = [finder = std::make_shared<ProcessOwnerFinder>()](
                     const std::vector<std::int64_t>& pids) { return finder->find(pids); };

@@ -162,6 +162,9 @@ bool NodeAgent::find_host(const nvml::NodeFacts& facts) {
   HostFiles files = host_view_.files(facts, options_.plugin);
   if (files == host_) return false;
   host_ = std::move(files);
+  for (const std::string& problem : host_.problems) {
+    if (told_problems_.insert(problem).second) log_.warn("a device node", {{"problem", problem}});
+  }
   return true;
 }
   add_without_cdi(*node->facts, unhealthy);
