@@ -50,8 +50,6 @@ struct AgentOptions {
   std::string cdi_folder = "/var/run/cdi";
   std::string system_root = "/";   // where /proc and /sys of the driver are seen
   bool makes_device_nodes = true;  // what is missing in /dev (plugin/device_nodes.h); only as root
-  std::string system_root = "/";   // where /proc and /sys of the driver are seen
-  bool makes_device_nodes = true;  // what is missing in /dev (plugin/device_nodes.h); only as root
 
   ListenAddress listen = {};
   RenderOptions render = {};
