@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The CDI files that the agent writes, before what reads them: the rules of the specification, a
-# container that runc starts with the edits, and the own reading of containerd and of podman. Code
-# 77: the reader is not on this machine; the last line says which and why.
-# usage: cdi_test.py rules|runc|containerd|podman     with JOGAK_BINARY set
+# container that runc starts with the edits, and what containerd, CRI-O and podman themselves make
+# of the file. Code 77: the reader is not on this machine; the last line says which and why.
+# usage: cdi_test.py rules|runc|containerd|crio|podman     with JOGAK_BINARY set
 
 import json
 import os
@@ -22,6 +22,7 @@ import cdi_rules  # noqa: E402
 import isolation  # noqa: E402
 import node as real_node  # noqa: E402
 import podman  # noqa: E402
+import runtimes  # noqa: E402
 import small_grpc  # noqa: E402
 from isolation import control_plane  # noqa: E402
 
@@ -157,8 +158,8 @@ def check_said(said, uuid):
     assert nodes == ["/dev/nvidia-uvm c3:fe", "/dev/nvidia1 c3:1", "/dev/nvidiactl c3:ff"], said
     assert "has libcuda" in lines, said
     # the one that it was given may be opened (no driver answers), another one may not
-    assert [line for line in lines if "/dev/nvidia1" in line and "No such device" in line], said
-    assert [line for line in lines if "/tmp/n0" in line and "not permitted" in line], said
+    assert [line for line in lines if "open '/dev/nvidia1'" in line and "No such dev" in line], said
+    assert [line for line in lines if "open '/tmp/n0'" in line and "not permitted" in line], said
 
 
 def test_runc(folder):
@@ -176,72 +177,72 @@ def test_runc(folder):
     check_said(done.stdout, uuid)
 
 
-# ---- containerd ----------------------------------------------------------------------------------
+# ---- containerd and CRI-O ------------------------------------------------------------------------
 
 
-def cri(address, method, *pairs):
-    """Calls the runtime as a kubelet does."""
-    return small_grpc.call(address, "/runtime.v1.RuntimeService/" + method,
-                           small_grpc.message(*pairs))
-
-
-def run_by_cri(address, folder, name, *extra):
+def run_by_cri(runtime, folder, name, *extra):
     """What a container says that is asked for with these fields of its configuration."""
     message = small_grpc.message
     metadata = (1, message((1, name), (2, name), (3, "default")))
     network = message((1, NETWORK_OF_NODE))
     sandbox = message(metadata, (3, folder), (8, message(
         (1, f"/{isolation.cgroup_name()}/{name}"), (2, message((1, network))))))
-    (pod,) = small_grpc.texts(cri(address, "RunPodSandbox", (1, sandbox)), 1)
-    config = message((1, message((1, name))), (2, message((1, real_node.IMAGE))), (3, "/bin/sh"),
-                     (3, "-c"), (3, LOOK), (11, name + ".log"), *extra,
-                     (15, message((2, message((3, message((1, NETWORK_OF_NODE))))))))
+    (pod,) = small_grpc.texts(runtime.call("RunPodSandbox", (1, sandbox)), 1)
+    image = message((1, real_node.IMAGE), (18, real_node.IMAGE))  # as it is named, and as asked for
+    config = message((1, message((1, name))), (2, image), (3, "/bin/sh"), (3, "-c"), (3, LOOK),
+                     (11, name + ".log"), *extra,
+                     (15, message((2, message((1, message((1, "MKNOD"))),
+                                              (3, message((1, NETWORK_OF_NODE))))))))
     (container,) = small_grpc.texts(
-        cri(address, "CreateContainer", (1, pod), (2, config), (3, sandbox)), 1)
-    cri(address, "StartContainer", (1, container))
+        runtime.call("CreateContainer", (1, pod), (2, config), (3, sandbox)), 1)
+    runtime.call("StartContainer", (1, container))
     log = pathlib.Path(folder, name + ".log")
     real_node.wait_for("the container has spoken", lambda: "/tmp/n0" in log.read_text())
     # "TIME stdout F what it said"
     return "\n".join(line.split(" ", 3)[3] for line in log.read_text().splitlines())
 
 
-def test_containerd(folder):
+def test_by_cri(kind, folder):
     driver = os.path.join(folder, "driver")
     real_node.make_driver(driver)
     spec = make_file(folder, sliced_machine(folder), driver)
     shutil.copy(os.path.join(folder, "cdi", FILE), "/run/cdi")
-    address = os.path.join(folder, "containerd.sock")
-    config = real_node.containerd_config(folder, address)
-
-    def ctr(*words):
-        return subprocess.run(["ctr", "--address", address, "-n", "k8s.io", *words],
-                              capture_output=True, text=True)
-    with open(os.path.join(folder, "containerd.log"), "wb") as log:
-        daemon = subprocess.Popen(["containerd", "--config", config], stdout=log, stderr=log,
+    runtime = kind(folder, real_node.IMAGE)
+    with open(os.path.join(folder, "runtime.log"), "wb") as log:
+        daemon = subprocess.Popen(runtime.command(), stdout=log, stderr=log,
+                                  env=runtime.environment(),
                                   preexec_fn=control_plane.die_with_parent)
     try:
-        real_node.wait_for("containerd answers", lambda: ctr("version").returncode == 0)
+        real_node.wait_for(f"{runtime.name} answers", runtime.answers)
         archive = os.path.join(folder, "image.tar")
         real_node.test_image(archive)
-        real_node.equal(ctr("images", "import", archive).returncode, 0, "import")
+        runtime.load(archive)
         try:
-            run_by_cri(address, folder, "plain")
+            run_by_cri(runtime, folder, "plain")
         except OSError as why:
-            raise Left(f"containerd starts no container here: {why}") from why
+            raise Left(f"{runtime.name} starts no container here: {why}") from why
         uuid = names_of(spec)[2]
         device = f"{spec['kind']}={uuid}"
         message = small_grpc.message
-        check_said(run_by_cri(address, folder, "field", (17, message((1, device)))), uuid)
-        check_said(run_by_cri(address, folder, "annotated", (10, message(
+        check_said(run_by_cri(runtime, folder, "field", (17, message((1, device)))), uuid)
+        check_said(run_by_cri(runtime, folder, "annotated", (10, message(
             (1, "cdi.k8s.io/nvidia-device-plugin_x"), (2, device)))), uuid)
         try:
-            run_by_cri(address, folder, "unknown", (17, message((1, device + "0"))))
+            run_by_cri(runtime, folder, "unknown", (17, message((1, device + "0"))))
         except OSError:
             return
         raise AssertionError("a device that no file has was taken")
     finally:
         daemon.terminate()
         daemon.wait()
+
+
+def test_containerd(folder):
+    test_by_cri(runtimes.Containerd, folder)
+
+
+def test_crio(folder):
+    test_by_cri(runtimes.Crio, folder)
 
 
 # ---- podman --------------------------------------------------------------------------------------
@@ -267,10 +268,9 @@ def test_podman(folder):
     shutil.copy(os.path.join(folder, "cdi", FILE), "/run/cdi")
     root = pathlib.Path(folder, "rootfs")
     make_rootfs(root)
-    try:
-        engine = podman.Podman(folder)
-    except podman.TooOld as why:
-        raise Left(str(why)) from why
+    engine = podman.Podman(folder)
+    if not engine.knows_cdi():
+        raise Left("podman is older than 4.1 and knows no CDI")
 
     def look(*devices):
         words = [word for name in devices for word in ("--device", f"{spec['kind']}={name}")]
@@ -294,26 +294,24 @@ def missing(what):
         return ""
     if os.geteuid() != 0:
         return "starting containers needs root"
-    needed = {"runc": ("runc",), "containerd": ("runc", "containerd", "ctr"),
-              "podman": ("runc", "podman")}[what]
-    for name in needed:
+    if what in runtimes.ALL and runtimes.ALL[what].missing():
+        return runtimes.ALL[what].missing()
+    for name in ("runc", "podman") if what == "podman" else ("runc",):
         if shutil.which(name) is None:
             return f"there is no {name}"
-    if what == "containerd" and real_node.containerd_version() < real_node.CONTAINERD_MIN:
-        return "containerd is older than 1.7 and knows no CDI"
     if real_node.busybox() is None:
         return "there is no static busybox (package busybox-static)"
     return isolation.missing()
 
 
 TESTS = {"rules": test_rules, "runc": test_runc, "containerd": test_containerd,
-         "podman": test_podman}
+         "crio": test_crio, "podman": test_podman}
 
 
 def main():
     what = sys.argv[1] if len(sys.argv) == 2 else ""
     if what not in TESTS or not os.environ.get("JOGAK_BINARY"):
-        print("usage: cdi_test.py rules|runc|containerd|podman, with JOGAK_BINARY set",
+        print(f"usage: cdi_test.py {'|'.join(('rules', *TESTS))}, with JOGAK_BINARY set",
               file=sys.stderr)
         return 2
     if what == "rules":

@@ -247,7 +247,7 @@ def case_agent_and_kubelet_restart(node):
 def case_container_restarts_in_place(node):
     """The kubelet asks nothing but PreStartContainer; the CDI file must still be there."""
     container = node.container("two")
-    node.ctr("tasks", "kill", "--signal", "SIGKILL", container.identity)
+    container.kill()
     wait_for("a new container", lambda: node.pod("two")["status"]["containerStatuses"][0][
         "restartCount"] == 1)
     again = node.container("two")

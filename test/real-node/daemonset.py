@@ -55,7 +55,7 @@ def case_daemonset_becomes_ready(node):
     version = real_node.jogak_image.ROOT.joinpath("VERSION").read_text().strip()
     real_node.jogak_image.make(os.environ["JOGAK_BINARY"], archive,
                                f"docker.io/library/jogak:{version}")
-    node.import_image(archive)
+    node.runtime.load(archive)
     said = node.kubectl("apply", "-f", MANIFEST)
     assert "Warning" not in said, said
     node.kubectl("patch", "daemonset", "jogak-agent", "-n", SPACE, "-p", patch(node))

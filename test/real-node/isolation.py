@@ -52,18 +52,21 @@ def is_inside():
     return INSIDE in os.environ
 
 
+def has_cgroup_v2():
+    return (CGROUPS / "cgroup.controllers").exists()
+
+
 def cgroup_folders(name):
     """The cgroup in each hierarchy: one of version 2, or those of version 1."""
-    if (CGROUPS / "cgroup.controllers").exists():
+    if has_cgroup_v2():
         return [CGROUPS / name]
     return [path / name for path in sorted(CGROUPS.iterdir())
             if path.is_dir() and not path.is_symlink()]
 
 
 def make_cgroups(name):
-    controllers = CGROUPS / "cgroup.controllers"
-    if controllers.exists():
-        wanted = [f"+{one}" for one in controllers.read_text().split()]
+    if has_cgroup_v2():
+        wanted = [f"+{one}" for one in (CGROUPS / "cgroup.controllers").read_text().split()]
         (CGROUPS / "cgroup.subtree_control").write_text(" ".join(wanted))
     for path in cgroup_folders(name):
         path.mkdir()

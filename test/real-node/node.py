@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# A node of a control plane on loopback: containerd, a kubelet and the agent on simulated GPUs, with
+# A node of a control plane on loopback: a runtime, a kubelet and the agent on simulated GPUs, with
 # made-up files of a driver. Runs inside isolation.py's namespaces.
 
 import datetime
@@ -18,6 +18,7 @@ import urllib.request
 
 import isolation
 import pod_resources
+import runtimes
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "e2e"), os.path.join(HERE, "..", "..", "deploy")]
@@ -27,7 +28,6 @@ import image as jogak_image  # noqa: E402
 NAME = "real-node"
 IMAGE = "localhost/jogak-test:1"
 WAIT_SECONDS = 60
-CONTAINERD_MIN = (1, 7)
 KUBELET_FOLDER = "/var/lib/kubelet"
 KUBELET_SOCKET = KUBELET_FOLDER + "/device-plugins/kubelet.sock"
 POD_RESOURCES = KUBELET_FOLDER + "/pod-resources/kubelet.sock"
@@ -44,12 +44,6 @@ REGISTERED = "registered with the kubelet"  # in the agent's log
 PROGRAMS = ("sh", "sleep", "env", "cat", "ls", "mknod", "true", "stat")
 
 
-def containerd_version():
-    text = subprocess.run(["containerd", "--version"], capture_output=True, text=True).stdout
-    found = re.search(r"\bv?(\d+)\.(\d+)", text)
-    return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
-
-
 def busybox():
     for name in ("busybox.static", "busybox"):
         path = shutil.which(name)
@@ -62,7 +56,7 @@ def busybox():
     return None
 
 
-def missing():
+def missing(runtime):
     """Why the test cannot run here, "" when it can."""
     why = control_plane.missing()
     if why:
@@ -72,11 +66,9 @@ def missing():
             return f"KUBEBUILDER_ASSETS has no {name}"
     if os.geteuid() != 0:
         return "a kubelet needs root"
-    for name in ("containerd", "runc", "ctr"):
-        if shutil.which(name) is None:
-            return f"there is no {name}"
-    if containerd_version() < CONTAINERD_MIN:
-        return "containerd is older than 1.7 and knows no CDI"
+    why = runtimes.ALL[runtime].missing()
+    if why:
+        return why
     if busybox() is None:
         return "there is no static busybox (package busybox-static) to make an image of"
     if not os.environ.get("JOGAK_BINARY"):
@@ -136,31 +128,6 @@ def make_driver(root):
     pathlib.Path("/proc/driver/nvidia-caps/mig-minors").write_text("\n".join(lines) + "\n")
 
 
-def containerd_config(folder, socket):
-    """The path of a configuration with all that containerd writes below the folder."""
-    def below(name):
-        return os.path.join(folder, name)
-    is_two = containerd_version() >= (2, 0)
-    cri = "io.containerd.cri.v1.runtime" if is_two else "io.containerd.grpc.v1.cri"
-    images = (f'[plugins."io.containerd.cri.v1.images".pinned_images]\nsandbox = "{IMAGE}"\n'
-              if is_two else "")
-    sandbox = "" if is_two else f'sandbox_image = "{IMAGE}"\n'
-    networks = pathlib.Path(below("cni"))
-    networks.mkdir()
-    # Pods of the test use the node's network; this tells a kubelet that there is one.
-    (networks / "10-none.conflist").write_text(json.dumps({
-        "cniVersion": "1.0.0", "name": "none", "plugins": [{"type": "loopback"}]}))
-    pathlib.Path(below("containerd.toml")).write_text(
-        f'version = {3 if is_two else 2}\nroot = "{below("containerd")}"\n'
-        f'state = "{below("containerd-run")}"\n[grpc]\naddress = "{socket}"\n'
-        f'[plugins."io.containerd.internal.v1.opt"]\npath = "{below("opt")}"\n'
-        f'[plugins."{cri}"]\n{sandbox}enable_cdi = true\n'
-        # a score below our own takes a capability that a container of a CI may lack
-        f'restrict_oom_score_adj = true\n'
-        f'[plugins."{cri}".cni]\nconf_dir = "{networks}"\n{images}', encoding="utf-8")
-    return below("containerd.toml")
-
-
 class Container:
     """A running container, seen from the node."""
 
@@ -193,9 +160,10 @@ class Container:
 
     def run(self, *command):
         """Output and errors of a program inside."""
-        done = self.node.ctr_output("tasks", "exec", "--exec-id", f"x{time.monotonic_ns()}",
-                                    self.identity, *command)
-        return done.stdout + done.stderr
+        return self.node.runtime.run(self.identity, *command)
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
 
     def may_open(self, device):
         """Whether the container's cgroup lets it use the node."""
@@ -208,24 +176,26 @@ class Container:
 
 
 class Node:
-    """containerd, a kubelet and the agent, beside a control plane."""
+    """A container runtime, a kubelet and the agent, beside a control plane."""
 
-    def __init__(self, plane):
+    def __init__(self, plane, runtime):
         self.plane = plane
         self.folder = isolation.folder()
-        self.containerd_socket = self.path("containerd.sock")
+        self.runtime = runtimes.ALL[runtime](self.folder, IMAGE)
         self.driver_root = self.path("driver")
         self.faults = self.path("faults")
+        self.kubelet_settings = {}  # beside those that every test needs
 
     def path(self, name):
         return os.path.join(self.folder, name)
 
     def start(self):
         make_driver(self.driver_root)
-        self.start_containerd()
+        self.spawn(self.runtime.name, self.runtime.command(), self.runtime.environment())
+        wait_for(f"{self.runtime.name} answers", self.runtime.answers)
         archive = self.path("image.tar")
         test_image(archive)
-        self.import_image(archive)
+        self.runtime.load(archive)
         pem = self.plane.certificates
         pem.sign("kubelet", "system:node:" + NAME, group="system:nodes")
         pem.sign("kubelet-server", NAME, hosts=f"IP:{isolation.NODE_IP},DNS:" + NAME)
@@ -247,32 +217,13 @@ class Node:
 
     def tails(self):
         """The ends of the logs that tell of pods and devices."""
-        lines = [line for name in ("containerd", "kubelet", "agent")
+        lines = [line for name in (self.runtime.name, "kubelet", "agent")
                  for line in self.plane.tail(name).splitlines()]
         for path in sorted(pathlib.Path(POD_LOGS).rglob("*.log")):
             pod = path.relative_to(POD_LOGS).parts[0]
             lines += [f"  {pod}: {line}" for line in
                       path.read_text(errors="replace").splitlines()[-POD_LOG_LINES:]]
         return "\n".join(line[:LOG_LINE_MAX] for line in lines)
-
-    # ---- containerd ---------------------------------------------------------------------------
-
-    def start_containerd(self):
-        config = containerd_config(self.folder, self.containerd_socket)
-        self.spawn("containerd", ["containerd", "--config", config])
-        wait_for("containerd answers", lambda: self.ctr_output("version").returncode == 0)
-
-    def ctr_output(self, *words):
-        return subprocess.run(["ctr", "--address", self.containerd_socket, "-n", "k8s.io", *words],
-                              capture_output=True, text=True)
-
-    def ctr(self, *words):
-        done = self.ctr_output(*words)
-        assert done.returncode == 0, f"ctr {' '.join(words)}: {done.stderr}"
-        return done.stdout
-
-    def import_image(self, archive):
-        self.ctr("images", "import", archive)
 
     # ---- kubelet ------------------------------------------------------------------------------
 
@@ -286,11 +237,12 @@ class Node:
             "authorization": {"mode": "AlwaysAllow"}, "cgroupDriver": "cgroupfs",
             "cgroupRoot": "/" + isolation.cgroup_name(),
             "failSwapOn": False, "failCgroupV1": False, "nodeStatusUpdateFrequency": "1s",
-            "containerRuntimeEndpoint": "unix://" + self.containerd_socket,
+            "containerRuntimeEndpoint": "unix://" + self.runtime.socket,
             "tlsCertFile": pem("kubelet-server.crt"),
             "tlsPrivateKeyFile": pem("kubelet-server.key"),
             "healthzPort": 0, "readOnlyPort": 0, "imageGCHighThresholdPercent": 100,
-            "evictionHard": {"memory.available": "1Mi"}, "resolvConf": ""}), encoding="utf-8")
+            "evictionHard": {"memory.available": "1Mi"}, "resolvConf": "",
+            **self.kubelet_settings}), encoding="utf-8")
         self.spawn("kubelet", [control_plane.asset("kubelet"), "--config=" + config,
                                "--kubeconfig=" + self.plane.path("kubelet.conf"),
                                "--node-ip=" + isolation.NODE_IP,
@@ -383,10 +335,13 @@ class Node:
         wait_for(f"{count} of {resource}", lambda: self.allocatable(resource) == str(count)
                  and pod_resources.allocatable(POD_RESOURCES, resource) == count)
 
-    def run_pod(self, name, count, resource=GPU, init=0, command=None):
+    def run_pod(self, name, count, resource=GPU, init=0, command=None, more=None):
+        """`count` of each container, where there are several; `more`: other limits of each."""
         def container(called, of, words):
+            limits = {**({resource: str(of)} if of else {}), **(more or {})}
             return {"name": called, "image": IMAGE, "imagePullPolicy": "Never",
-                    "resources": {"limits": {resource: str(of)}} if of else {},
+                    "resources": {"limits": limits} if limits else {},
+                    "securityContext": {"capabilities": {"add": ["MKNOD"]}},
                     **({"command": words} if words else {})}
         counts = count if isinstance(count, (list, tuple)) else [count]
         spec = {"nodeName": NAME, "hostNetwork": True, "terminationGracePeriodSeconds": 0,
@@ -409,10 +364,8 @@ class Node:
             return status.get("phase") == "Running" and [
                 one["containerID"] for one in status["containerStatuses"]
                 if one["name"] == container]
-        identity = wait_for(f"pod {pod} runs", running)[0].removeprefix("containerd://")
-        pid = next(line.split()[1] for line in self.ctr("tasks", "ls").splitlines()
-                   if line.startswith(identity))
-        return Container(self, identity, int(pid))
+        identity = wait_for(f"pod {pod} runs", running)[0].partition("://")[2]
+        return Container(self, identity, self.runtime.pid(identity))
 
     def holds(self, pod):
         """What the kubelet says that the pod holds, (container, device) sorted."""

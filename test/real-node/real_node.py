@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 #
-# The node agent under a real kubelet and containerd, on simulated GPUs: what test/kubelet checks
-# with a stand-in. Needs root, $KUBEBUILDER_ASSETS with a kubelet beside the control plane,
-# containerd 1.7 or newer, runc, and a static busybox for images without a network. Exit code 77
+# The node agent under a real kubelet and container runtime, on simulated GPUs: what test/kubelet
+# checks with a stand-in. Needs root, $KUBEBUILDER_ASSETS with a kubelet beside the control plane, a
+# runtime that knows CDI, runc, and a static busybox for images without a network. Exit code 77
 # (skipped) says what is missing. See README.md.
-# usage: real_node.py [CASE...]     (all when none is named)
+# usage: real_node.py [--runtime containerd|crio] [CASE...]     (all when none is named)
 
+import argparse
 import os
 import subprocess
 import sys
@@ -17,17 +18,20 @@ import isolation  # noqa: E402
 import node as real_node  # noqa: E402
 import cases  # noqa: E402
 import daemonset  # noqa: E402
+import runtimes  # noqa: E402
+import topology  # noqa: E402
 from isolation import control_plane  # noqa: E402
 
 SKIPPED = 77
-ALL = {case.__name__.removeprefix("case_"): case for case in cases.CASES + daemonset.CASES}
+ALL = {case.__name__.removeprefix("case_"): case
+       for case in cases.CASES + topology.CASES + daemonset.CASES}
 
 
-def run(wanted):
+def run(runtime, wanted):
     control_plane.stop_when_told()
     isolation.set_up()
     with control_plane.ControlPlane() as plane:
-        node = real_node.Node(plane)
+        node = real_node.Node(plane, runtime)
         begin = time.monotonic()
         try:
             node.start()
@@ -48,14 +52,18 @@ def run(wanted):
 
 
 def main():
-    wanted = sys.argv[1:] or list(ALL)
-    unknown = [name for name in wanted if name not in ALL]
+    parser = argparse.ArgumentParser(description="The node agent under a real kubelet.")
+    parser.add_argument("--runtime", choices=list(runtimes.ALL), default="containerd",
+                        help="what starts the containers (default: %(default)s)")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(ALL)}")
+    options = parser.parse_args()
+    unknown = [name for name in options.cases if name not in ALL]
     if unknown:
         print(f"real_node.py: no case {', '.join(unknown)}; there are {', '.join(ALL)}")
         return 2
     if isolation.is_inside():
-        return run(wanted)
-    why = real_node.missing()
+        return run(options.runtime, options.cases or list(ALL))
+    why = real_node.missing(options.runtime)
     if why:
         print(f"skipped: no real node here: {why}")
         return SKIPPED

@@ -15,33 +15,26 @@ OLDEST = (4, 1)  # reads CDI files
 POLICY = '{"default": [{"type": "insecureAcceptAnything"}]}'  # nothing is pulled
 
 
-class TooOld(Exception):
-    """This podman reads no CDI files."""
-
-
 class Podman:
-    """After isolation.set_up(); raises TooOld."""
+    """After isolation.set_up(). Its storage may be another program's, too."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, below="podman"):
         found = pathlib.Path(shutil.which("podman")).resolve()
         usr = found.parent.parent
         if usr != pathlib.Path("/usr"):
             isolation.mount("-t", "overlay", "overlay", "-o", f"lowerdir={usr}:/usr", "/usr")
-        policy = os.path.join(folder, "policy.json")
-        pathlib.Path(policy).write_text(POLICY, encoding="utf-8")
-        self.policy = policy
-
-        def below(name):
-            return os.path.join(folder, "podman", name)
+        self.policy = os.path.join(folder, "policy.json")
+        pathlib.Path(self.policy).write_text(POLICY, encoding="utf-8")
+        self.root, self.runroot, temporary = (
+            os.path.join(folder, below, name) for name in ("root", "run", "tmp"))
         self.words = [
-            "/usr/bin/podman", "--root", below("root"), "--runroot", below("run"), "--tmpdir",
-            below("tmp"), "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs",
+            "/usr/bin/podman", "--root", self.root, "--runroot", self.runroot, "--tmpdir",
+            temporary, "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs",
             "--events-backend", "file", "--runtime", shutil.which("runc")]
-        said = self.call("--version").stdout.split()
-        version = tuple(int(part) for part in said[-1].split(".")[:2])
-        if version < OLDEST:
-            raise TooOld(f"podman is {said[-1]}, older than {OLDEST[0]}.{OLDEST[1]}, "
-                         "and knows no CDI")
+
+    def knows_cdi(self):
+        version = self.call("--version").stdout.split()[-1].split(".")
+        return (int(version[0]), int(version[1])) >= OLDEST
 
     def call(self, *words):
         """A command's exit code, output and errors."""
