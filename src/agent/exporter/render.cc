@@ -499,28 +499,49 @@ void Renderer::add_counter(std::string& out, const NodeSnapshot& node, const Cou
 
 // ---- ours ------------------------------------------------------------------------------------
 
+namespace {
+
+std::string own_labels(const GpuView& gpu) {
+  std::string labels;
+  if (gpu.facts != nullptr) append_label(labels, "gpu", fmt::to_string(gpu.facts->index));
+  append_label(labels, "UUID", gpu.uuid);
+  return labels;
+}
+
+// 1 or 0 of every GPU. One that was lost before it could be named has no uuid and no series but
+// these: a page without it would look like a node that never had it.
+template <class Claim>
+void add_states(std::string& out, const NodeSnapshot& node, std::string_view name,
+                std::string_view help, ExpositionFormat format, Claim is_so) {
+  const FamilyText family(out, name, false, help, format);
+  for (const GpuView& gpu : node.gpus) {
+    append_sample(out, name, own_labels(gpu), whole(is_so(gpu) ? 1 : 0));
+  }
+  for (const int index : node.health->nameless) {
+    std::string labels;
+    append_label(labels, "gpu", fmt::to_string(index));
+    append_label(labels, "UUID", "");
+    append_sample(out, name, labels, whole(0));
+  }
+}
+
+}  // namespace
+
 void Renderer::add_own(std::string& out, const NodeSnapshot& node, ExpositionFormat format) const {
   const auto family = [&](std::string_view name, bool is_counter, std::string_view help,
                           auto add_samples) {
     const FamilyText text(out, name, is_counter, help, format);
     for (const GpuView& gpu : node.gpus) {
-      const GpuHealthView* const health = node.health->find(gpu.uuid);
-      std::string labels;
-      if (gpu.facts != nullptr) append_label(labels, "gpu", fmt::to_string(gpu.facts->index));
-      append_label(labels, "UUID", gpu.uuid);
-      add_samples(name, gpu, health, labels);
+      add_samples(name, gpu, node.health->find(gpu.uuid), own_labels(gpu));
     }
   };
-  family("jogak_gpu_up", false, "Whether the GPU answers: 0 also for one that is gone.",
-         [&](std::string_view name, const GpuView& gpu, const GpuHealthView*,
-             const std::string& labels) {
-           append_sample(out, name, labels, whole(gpu.sample != nullptr ? 1 : 0));
-         });
-  family("jogak_gpu_usable", false, "Whether new pods may get the GPU.",
-         [&](std::string_view name, const GpuView&, const GpuHealthView* health,
-             const std::string& labels) {
-           append_sample(out, name, labels, whole(health != nullptr && health->is_usable()));
-         });
+  add_states(out, node, "jogak_gpu_up", "Whether the GPU answers: 0 also for one that is gone.",
+             format, [](const GpuView& gpu) { return gpu.sample != nullptr; });
+  add_states(out, node, "jogak_gpu_usable", "Whether new pods may get the GPU.", format,
+             [&](const GpuView& gpu) {
+               const GpuHealthView* const health = node.health->find(gpu.uuid);
+               return health != nullptr && health->is_usable();
+             });
   family("jogak_gpu_health_fact", false, "What is known to be wrong with the GPU.",
          [&](std::string_view name, const GpuView&, const GpuHealthView* health,
              const std::string& labels) {

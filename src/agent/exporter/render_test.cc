@@ -22,6 +22,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::kGib;
@@ -206,6 +207,19 @@ TEST_F(RenderTest, DevicesCanBeChosen) {
   EXPECT_EQ(count("g+i", "DCGM_FI_DEV_FB_USED"), 6U);
   EXPECT_EQ(count("g:0+i:2-3", "DCGM_FI_DEV_FB_USED"), 3U);
   EXPECT_EQ(count("i:0+g:1", "DCGM_FI_DEV_GPU_TEMP"), 1U);
+}
+
+TEST_F(RenderTest, AGpuThatWasLostBeforeItHadANameIsDown) {
+  facts = made_facts({.gpus = 2});
+  facts.gpus[1] = nvml::GpuFacts();
+  facts.gpus[1].index = 1;
+  facts.gpus[1].is_lost = true;
+  model.on_facts(facts, now);
+  model.on_sample(made_sample(facts.gpus[0], now));
+  const auto lines = render({});
+  EXPECT_THAT(lines, Contains(R"(jogak_gpu_up{gpu="1",UUID=""} 0)"));
+  EXPECT_THAT(lines, Contains(R"(jogak_gpu_usable{gpu="1",UUID=""} 0)"));
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("jogak_gpu_up{gpu=\"0\""), EndsWith(" 1"))));
 }
 
 TEST(DeviceChoice, IsReadAsDcgmExporterReadsIt) {
