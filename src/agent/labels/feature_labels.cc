@@ -8,11 +8,11 @@
 #include <optional>
 #include <set>
 #include <system_error>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "agent/model/mig_devices.h"
 #include "base/file.h"
 
 namespace jogak::agent {
@@ -84,9 +84,6 @@ std::string with_dots(std::string profile) {
   std::ranges::replace(profile, '+', '.');
   return profile;
 }
-
-// A GPU instance without a compute instance is nothing that a pod could have.
-bool has_resource(const MigInstanceFacts& mig) { return !mig.uuid.empty(); }
 
 class Labeler {
  public:
@@ -222,9 +219,11 @@ class Labeler {
   void resources() {
     const std::vector<const GpuFacts*> model = main_model();
     const GpuFacts& gpu = *model.front();
-    set("gpu.family", std::string(family(gpu.compute_major, gpu.compute_minor)));
-    set_number("gpu.compute.major", gpu.compute_major);
-    set_number("gpu.compute.minor", gpu.compute_minor);
+    if (gpu.compute_major > 0) {
+      set("gpu.family", std::string(family(gpu.compute_major, gpu.compute_minor)));
+      set_number("gpu.compute.major", gpu.compute_major);
+      set_number("gpu.compute.minor", gpu.compute_minor);
+    }
     const bool is_any_cut =
         std::ranges::any_of(gpus_, [](const GpuFacts* each) { return each->mig_enabled; });
     if (options_.mig == LabelMigStrategy::Single && is_any_cut) {
@@ -238,41 +237,21 @@ class Labeler {
   void whole_gpus(const std::vector<const GpuFacts*>& model) {
     const Sharing sharing = sharing_of("nvidia.com/gpu");
     const GpuFacts& gpu = *model.front();
-    // Under mixed a GPU that is cut is not handed out as a whole.
+    // A GPU that is cut is of no use as a whole, whatever the strategy.
     const bool is_none_whole =
-        options_.mig == LabelMigStrategy::Mixed &&
         std::ranges::all_of(model, [](const GpuFacts* each) { return each->mig_enabled; });
     set("gpu.product",
         bounded(label_value(gpu.name) + (sharing.has_suffix && !is_none_whole ? "-SHARED" : "")));
     set_number("gpu.count", model.size());
-    set_number("gpu.memory", gpu.memory_mib);
+    // Boards that share the memory of the machine tell none.
+    if (gpu.memory_mib > 0) set_number("gpu.memory", gpu.memory_mib);
     set_number("gpu.replicas", is_none_whole ? 0 : sharing.replicas);
     set("gpu.sharing-strategy", std::string(is_none_whole ? "none" : sharing.strategy));
   }
 
-  // The reason why the node cannot be `single`, or nothing.
-  std::optional<std::string> single_problem() const {
-    const MigInstanceFacts* first = nullptr;
-    for (const GpuFacts* gpu : gpus_) {
-      if (!gpu->mig_enabled) return "some gpus have mig on and others off";
-      const bool is_empty = std::ranges::none_of(
-          gpu->mig_instances, [](const MigInstanceFacts& mig) { return !mig.uuid.empty(); });
-      if (is_empty) return fmt::format("gpu {} has mig on and no instance", gpu->index);
-      for (const MigInstanceFacts& mig : gpu->mig_instances) {
-        if (mig.uuid.empty()) continue;
-        if (first == nullptr) first = &mig;
-        if (std::tie(mig.profile, mig.memory_mib) != std::tie(first->profile, first->memory_mib)) {
-          return fmt::format("instances differ: {} and {}", first->profile, mig.profile);
-        }
-      }
-    }
-    return std::nullopt;
-  }
-
   void single(const GpuFacts& gpu) {
-    if (const auto problem = single_problem()) {
-      result_.warnings.push_back(
-          fmt::format("mig strategy single does not fit this node: {}", *problem));
+    if (auto problem = single_problem(node_)) {
+      result_.warnings.push_back(*std::move(problem));
       set("gpu.product", bounded(label_value(gpu.name) + "-MIG-INVALID"));
       set("gpu.count", "0");
       set("gpu.replicas", "0");
@@ -282,13 +261,9 @@ class Labeler {
     }
     std::size_t count = 0;
     for (const GpuFacts* each : gpus_) {
-      count += static_cast<std::size_t>(std::ranges::count_if(
-          each->mig_instances, [](const MigInstanceFacts& mig) { return !mig.uuid.empty(); }));
+      count += static_cast<std::size_t>(std::ranges::count_if(each->mig_instances, is_usable));
     }
-    mig_resource(
-        "gpu", gpu,
-        *std::ranges::find_if(gpu.mig_instances, [](const auto& mig) { return !mig.uuid.empty(); }),
-        count);
+    mig_resource("gpu", gpu, *std::ranges::find_if(gpu.mig_instances, is_usable), count);
   }
 
   void mixed() {
@@ -305,7 +280,7 @@ class Labeler {
             fmt::format("gpu {} has mig on and no instance: it gives nothing", gpu->index));
       }
       for (const MigInstanceFacts& mig : gpu->mig_instances) {
-        if (!has_resource(mig)) {
+        if (!is_usable(mig)) {
           result_.warnings.push_back(fmt::format("gpu {}: instance {} ({}) has no resource name",
                                                  gpu->index, mig.gi_id, mig.profile));
           continue;

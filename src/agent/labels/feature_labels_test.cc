@@ -182,6 +182,7 @@ TEST(FeatureLabels, StrategyNoneDoesNotSeeInstances) {
   cut(facts.gpus[0], "1g.5gb", 7);
   const Labels labels = labels_of(facts);
   EXPECT_EQ(of(labels, "gpu.count"), "1");
+  EXPECT_EQ(of(labels, "gpu.replicas"), "0") << "a GPU that is cut is of no use as a whole";
   EXPECT_EQ(of(labels, "mig.strategy"), "absent");
   EXPECT_EQ(of(labels, "mig-1g.5gb.count"), "absent");
 }
@@ -205,19 +206,45 @@ TEST(FeatureLabels, StrategySingleTellsInstancesAsGpus) {
   EXPECT_EQ(of(labels, "gpu.family"), "ampere");
 }
 
+// The plugin offers the others' instances; the labels say the same.
+TEST(FeatureLabels, StrategySingleGoesByTheGpusThatAreKnown) {
+  nvml::NodeFacts facts = node(3);
+  cut(facts.gpus[0], "1g.5gb", 7);
+  cut(facts.gpus[2], "1g.5gb", 7);
+  facts.gpus[1] = {};
+  facts.gpus[1].index = 1;
+  facts.gpus[1].is_lost = true;
+  LabelOptions options;
+  options.mig = LabelMigStrategy::Single;
+  const Labels labels = labels_of(facts, options);
+  EXPECT_EQ(of(labels, "gpu.product"), "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb");
+  EXPECT_EQ(of(labels, "gpu.count"), "14");
+}
+
+TEST(FeatureLabels, WhatABoardDoesNotTellHasNoLabel) {
+  nvml::NodeFacts facts = node(1);
+  facts.gpus[0].memory_mib = 0;  // it shares the machine's
+  facts.gpus[0].compute_major = 0;
+  const Labels labels = labels_of(facts);
+  for (const std::string_view name : {"gpu.memory", "gpu.family", "gpu.compute.major"}) {
+    EXPECT_EQ(of(labels, name), "absent") << name;
+  }
+  EXPECT_EQ(of(labels, "gpu.count"), "1");
+}
+
 TEST(FeatureLabels, StrategySingleOnAnUnevenNodeIsInvalid) {
   struct Case {
     std::string_view why;
     void (*change)(nvml::NodeFacts& facts);
   };
   const Case cases[] = {
-      {"others off", [](nvml::NodeFacts& facts) { cut(facts.gpus[0], "1g.5gb", 7); }},
-      {"no instance",
+      {"1 of 2 have it on", [](nvml::NodeFacts& facts) { cut(facts.gpus[0], "1g.5gb", 7); }},
+      {"gpu 1 has none",
        [](nvml::NodeFacts& facts) {
          cut(facts.gpus[0], "1g.5gb", 7);
          facts.gpus[1].mig_enabled = true;
        }},
-      {"instances differ",
+      {"of one profile",
        [](nvml::NodeFacts& facts) {
          cut(facts.gpus[0], "1g.5gb", 7);
          cut(facts.gpus[1], "3g.20gb", 2);

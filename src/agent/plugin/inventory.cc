@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/model/mig_devices.h"
 #include "base/parse_number.h"
 
 namespace jogak::agent {
@@ -109,11 +110,11 @@ class Maker {
     resource(name, instance.profile).devices.push_back(std::move(device));
   }
 
-  // Instances that can be handed out: a GPU instance without a compute instance cannot.
+  // By index.
   static std::vector<const nvml::MigInstanceFacts*> usable(const nvml::GpuFacts& gpu) {
     std::vector<const nvml::MigInstanceFacts*> result;
     for (const nvml::MigInstanceFacts& instance : gpu.mig_instances) {
-      if (!instance.uuid.empty() && instance.ci_id >= 0) result.push_back(&instance);
+      if (is_usable(instance)) result.push_back(&instance);
     }
     std::ranges::sort(result, {}, &nvml::MigInstanceFacts::index);
     return result;
@@ -138,13 +139,12 @@ class Maker {
   }
 
   void add_single() {
-    const auto with_mig = std::ranges::count_if(facts_.gpus, &nvml::GpuFacts::mig_enabled);
-    if (with_mig == 0) {
+    if (std::ranges::none_of(facts_.gpus, &nvml::GpuFacts::mig_enabled)) {
       for (const nvml::GpuFacts& gpu : facts_.gpus) add_gpu(gpu);
       return;
     }
     resource(std::string(kGpuResource), "");  // known to the kubelet, even if empty
-    if (!is_single_layout(static_cast<std::size_t>(with_mig))) return;
+    if (auto why = single_problem(facts_)) return result_.problems.push_back(*std::move(why));
     for (const nvml::GpuFacts& gpu : facts_.gpus) {
       for (const auto* const instance : usable(gpu)) {
         PluginResource& gpus = resource(std::string(kGpuResource), "");
@@ -152,38 +152,6 @@ class Maker {
         add_mig(gpu, *instance, gpus.name);
       }
     }
-  }
-
-  // Whether all is cut into devices of one kind; says what is wrong if not.
-  bool is_single_layout(std::size_t with_mig) {
-    if (with_mig != facts_.gpus.size()) {
-      problem(
-          "mig strategy single needs MIG on or off on all gpus, and {} of {} have it on; use "
-          "mixed, or change the layout",
-          with_mig, facts_.gpus.size());
-      return false;
-    }
-    const nvml::MigInstanceFacts* first = nullptr;
-    for (const nvml::GpuFacts& gpu : facts_.gpus) {
-      const auto instances = usable(gpu);
-      if (instances.empty()) {
-        problem("mig strategy single needs MIG devices on every gpu, and gpu {} has none",
-                gpu.index);
-        return false;
-      }
-      for (const nvml::MigInstanceFacts* const instance : instances) {
-        if (first == nullptr) first = instance;
-        if (instance->profile != first->profile || instance->memory_mib != first->memory_mib ||
-            instance->multiprocessors != first->multiprocessors) {
-          problem(
-              "mig strategy single needs MIG devices of one profile, and there are {} and {} "
-              "(gpu {}); use mixed, or change the layout",
-              first->profile, instance->profile, gpu.index);
-          return false;
-        }
-      }
-    }
-    return true;
   }
 
   // The number of shares that MPS can serve on all GPUs of the resource.

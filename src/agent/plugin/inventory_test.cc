@@ -92,6 +92,34 @@ TEST(Inventory, single_refuses_mixtures_with_an_empty_list) {
   }
 }
 
+// An agent that starts while a GPU is off the bus sees neither its name nor its MIG mode.
+TEST(Inventory, single_goes_by_the_gpus_that_are_known) {
+  auto facts = a100_node(3);
+  cut(facts, 0, {"3g.20gb"});
+  cut(facts, 2, {"3g.20gb"});
+  facts.gpus[1].is_lost = true;
+  facts.gpus[1].uuid.clear();
+  const Inventory inventory = make_inventory(facts, with(MigStrategy::Single), {});
+  EXPECT_EQ(ids(inventory, kGpu), (Ids{mig_uuid(0, 0), mig_uuid(2, 0)}));
+  // One that was lost later is still part of the layout.
+  cut(facts, 1, {"3g.20gb"});
+  facts.gpus[1].uuid = gpu_uuid(1);
+  const Inventory later = make_inventory(facts, with(MigStrategy::Single), {});
+  EXPECT_EQ(ids(later, kGpu), (Ids{mig_uuid(0, 0), mig_uuid(1, 0), mig_uuid(2, 0)}));
+  EXPECT_FALSE(later.find(kGpu)->devices[1].is_healthy);
+}
+
+TEST(Inventory, single_says_how_devices_of_one_name_differ) {
+  auto facts = a100_node(2);
+  cut(facts, 0, {"1g.5gb"});
+  cut(facts, 1, {"1g.5gb"});
+  facts.gpus[1].mig_instances[0].multiprocessors = 16;
+  const Inventory inventory = make_inventory(facts, with(MigStrategy::Single), {});
+  ASSERT_EQ(inventory.problems.size(), 1U);
+  EXPECT_NE(inventory.problems[0].find("16 multiprocessors"), std::string::npos)
+      << inventory.problems[0];
+}
+
 TEST(Inventory, a_gpu_in_trouble_marks_all_its_mig_devices_and_shares) {
   auto facts = a100_node(1);
   cut(facts, 0, {"1g.5gb", "1g.5gb"});
