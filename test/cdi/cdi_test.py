@@ -210,7 +210,6 @@ def test_by_cri(kind, folder):
     runtime = kind(folder, real_node.IMAGE)
     with open(os.path.join(folder, "runtime.log"), "wb") as log:
         daemon = subprocess.Popen(runtime.command(), stdout=log, stderr=log,
-                                  env=runtime.environment(),
                                   preexec_fn=control_plane.die_with_parent)
     try:
         real_node.wait_for(f"{runtime.name} answers", runtime.answers)

@@ -191,7 +191,7 @@ class Node:
 
     def start(self):
         make_driver(self.driver_root)
-        self.spawn(self.runtime.name, self.runtime.command(), self.runtime.environment())
+        self.spawn(self.runtime.name, self.runtime.command())
         wait_for(f"{self.runtime.name} answers", self.runtime.answers)
         archive = self.path("image.tar")
         test_image(archive)

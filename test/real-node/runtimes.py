@@ -35,8 +35,8 @@ def version_of(program):
     return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
 
 
-def may_lower_oom_scores():
-    """It takes a capability that a container of a CI may lack."""
+def has_sys_resource():
+    """The capability that lowers a process' score of memory; a container of a CI may lack it."""
     status = pathlib.Path("/proc/self/status").read_text()
     return int(re.search(r"^CapEff:\s*(\S+)", status, re.MULTILINE).group(1), 16) >> (
         CAP_SYS_RESOURCE) & 1
@@ -110,12 +110,9 @@ class Containerd(Runtime):
             f'state = "{self.path("containerd-run")}"\n[grpc]\naddress = "{self.socket}"\n'
             f'[plugins."io.containerd.internal.v1.opt"]\npath = "{self.path("opt")}"\n'
             f'[plugins."{cri}"]\n{sandbox}enable_cdi = true\n'
-            f'restrict_oom_score_adj = {str(not may_lower_oom_scores()).lower()}\n'
+            f'restrict_oom_score_adj = {str(not has_sys_resource()).lower()}\n'
             f'[plugins."{cri}".cni]\nconf_dir = "{self.path("cni")}"\n{images}', encoding="utf-8")
         return ["containerd", "--config", config]
-
-    def environment(self):
-        return None
 
     def load(self, archive):
         done = subprocess.run(["ctr", "--address", self.socket, "-n", "k8s.io", "images", "import",
@@ -134,16 +131,13 @@ class Crio(Runtime):
     def __init__(self, folder, image):
         super().__init__(folder, image)
         self.loader = podman.Podman(folder, below="crio")
-        for path in ("registries.conf", "crio.conf"):
-            pathlib.Path(self.path(path)).write_text("", encoding="utf-8")
-        pathlib.Path(self.path("registries.conf")).write_text(
-            'unqualified-search-registries = ["docker.io"]\n', encoding="utf-8")
 
     def runc(self):
         edits = []
-        if not may_lower_oom_scores():
+        if not has_sys_resource():
             score = pathlib.Path("/proc/self/oom_score_adj").read_text().strip()
-            edits.append(f's/"oomScoreAdj": *-[0-9]*/"oomScoreAdj": {score}/')
+            edits += [f's/"oomScoreAdj": *-[0-9]*/"oomScoreAdj": {score}/',
+                      's/"CAP_SYS_RESOURCE"/"CAP_CHOWN"/g']  # one that it has anyhow
         if not HUGE_PAGES.exists() and not isolation.has_cgroup_v2():
             edits.append('s/"hugepageLimits": *\\[[^]]*]/"hugepageLimits":[]/')
         if not edits:
@@ -179,9 +173,6 @@ class Crio(Runtime):
         text += "[crio.nri]\n" + quoted(enable_nri=False)
         pathlib.Path(below("crio.conf")).write_text(text, encoding="utf-8")
         return ["crio", "--config", below("crio.conf"), "--config-dir", ""]
-
-    def environment(self):
-        return dict(os.environ, CONTAINERS_REGISTRIES_CONF=self.path("registries.conf"))
 
     def load(self, archive):
         done = self.loader.load(archive)
