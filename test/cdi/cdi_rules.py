@@ -121,9 +121,13 @@ def apply(config, spec, names):
 
 
 def add_node(linux, node):
-    info = os.stat(node.get("hostPath", node["path"]))
-    kind = node.get("type") or next(t for t, is_it in TYPES.items() if is_it(info.st_mode))
-    major, minor = os.major(info.st_rdev), os.minor(info.st_rdev)
+    """The host is asked only for what the file leaves open."""
+    kind, major, minor = (node.get(name) for name in ("type", "major", "minor"))
+    if not kind or not major:
+        info = os.stat(node.get("hostPath", node["path"]))
+        kind = kind or next(t for t, is_it in TYPES.items() if is_it(info.st_mode))
+        major, minor = os.major(info.st_rdev), os.minor(info.st_rdev)
+    minor = minor or 0
     devices = [one for one in linux.get("devices", []) if one["path"] != node["path"]]
     linux["devices"] = devices + [{"path": node["path"], "type": kind, "major": major,
                                    "minor": minor, "fileMode": 0o666, "uid": 0, "gid": 0}]

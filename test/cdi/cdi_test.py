@@ -6,6 +6,7 @@
 # of the file. Code 77: the reader is not on this machine; the last line says which and why.
 # usage: cdi_test.py rules|runc|containerd|crio|podman     with JOGAK_BINARY set
 
+import copy
 import json
 import os
 import pathlib
@@ -28,6 +29,7 @@ from isolation import control_plane  # noqa: E402
 
 SKIPPED = 77
 SECONDS_MAX = 20
+UVM_MAJOR = 510  # as the kernel gives one to a module that asks for any
 NETWORK_OF_NODE = 2  # of a CRI NamespaceOption
 FILE = "k8s.device-plugin.nvidia.com-gpu.json"
 MACHINES = ("a100-40gb-x8", "b200-x8", "mixed", "t4-x4")
@@ -52,7 +54,7 @@ class Left(Exception):
     """The test cannot run here, and why."""
 
 
-def make_file(folder, machine, driver_root="/"):
+def make_file(folder, machine, driver_root="/", system_root="/"):
     """The agent's file for a machine, read back."""
     cdi = os.path.join(folder, "cdi")
     shutil.rmtree(cdi, ignore_errors=True)
@@ -63,8 +65,8 @@ def make_file(folder, machine, driver_root="/"):
                 "--kubeconfig", "off", "--labels", "off", "--exporter-address", "off",
                 "--kubelet-dir", folder, "--cdi-dir", cdi, "--mig-strategy", "mixed",
                 "--mig-journal", os.path.join(folder, "journal.json"),
-                "--nvidia-driver-root", driver_root, "--device-list-strategy", "cdi-cri"],
-                stdout=log, stderr=log) as agent:
+                "--nvidia-driver-root", driver_root, "--system-root", system_root,
+                "--device-list-strategy", "cdi-cri"], stdout=log, stderr=log) as agent:
             try:
                 deadline = time.monotonic() + SECONDS_MAX
                 while not path.exists():
@@ -82,6 +84,25 @@ def sliced_machine(folder):
     path = os.path.join(folder, "sliced.yaml")
     pathlib.Path(path).write_text(SLICED, encoding="utf-8")
     return path
+
+
+def make_bare_file(folder):
+    """The file of a node that has no device nodes yet: their numbers are in the kernel's tables."""
+    driver, system = pathlib.Path(folder, "bare-driver"), pathlib.Path(folder, "bare-system")
+    (driver / "dev").mkdir(parents=True)
+    shutil.copytree(os.path.join(folder, "driver/usr"), driver / "usr")
+    (system / "proc/driver/nvidia-caps").mkdir(parents=True)
+    (system / "proc/devices").write_text(
+        f"Character devices:\n  1 mem\n{real_node.MAJOR} nvidia\n{UVM_MAJOR} nvidia-uvm\n"
+        f"{real_node.CAPS_MAJOR} nvidia-caps\n\nBlock devices:\n  8 sd\n")
+    shutil.copy("/proc/driver/nvidia-caps/mig-minors", system / "proc/driver/nvidia-caps")
+    return make_file(folder, sliced_machine(folder), str(driver), str(system))
+
+
+def put_file(folder):
+    """Whole at once, where a runtime looks."""
+    shutil.copy(os.path.join(folder, "cdi", FILE), "/run/cdi/.writing")
+    os.replace("/run/cdi/.writing", "/run/cdi/" + FILE)
 
 
 def names_of(spec):
@@ -148,14 +169,19 @@ def runc(root, config):
         capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
-def check_said(said, uuid):
+NODES = ["/dev/nvidia-uvm c3:fe", "/dev/nvidia1 c3:1", "/dev/nvidiactl c3:ff"]
+BARE_NODES = ["/dev/nvidia-uvm 1fe:0", "/dev/nvidia-uvm-tools 1fe:1", "/dev/nvidia1 c3:1",
+              "/dev/nvidiactl c3:ff"]
+
+
+def check_said(said, uuid, wanted):
     """What a container with the second GPU has to say."""
     lines = said.splitlines()
     assert f"JOGAK_GPU_1={uuid}" in lines, said
     assert not [line for line in lines if line.startswith("JOGAK_GPU_0")], said
     assert "NVIDIA_VISIBLE_DEVICES=void" in lines, said
     nodes = sorted(line.removeprefix("node ") for line in lines if line.startswith("node "))
-    assert nodes == ["/dev/nvidia-uvm c3:fe", "/dev/nvidia1 c3:1", "/dev/nvidiactl c3:ff"], said
+    assert nodes == wanted, said
     assert "has libcuda" in lines, said
     # the one that it was given may be opened (no driver answers), another one may not
     assert [line for line in lines if "open '/dev/nvidia1'" in line and "No such dev" in line], said
@@ -171,10 +197,12 @@ def test_runc(folder):
     if plain.returncode != 0:
         raise Left(f"runc starts no container here: {plain.stderr.strip()}")
     uuid = names_of(spec)[2]
-    cdi_rules.apply(config, spec, [uuid])
-    done = runc(root, config)
-    assert done.returncode == 0, done.stderr
-    check_said(done.stdout, uuid)
+    for one, nodes in ((spec, NODES), (make_bare_file(folder), BARE_NODES)):
+        edited = copy.deepcopy(config)
+        cdi_rules.apply(edited, one, [uuid])
+        done = runc(root, edited)
+        assert done.returncode == 0, done.stderr
+        check_said(done.stdout, uuid, nodes)
 
 
 # ---- containerd and CRI-O ------------------------------------------------------------------------
@@ -206,7 +234,7 @@ def test_by_cri(kind, folder):
     driver = os.path.join(folder, "driver")
     real_node.make_driver(driver)
     spec = make_file(folder, sliced_machine(folder), driver)
-    shutil.copy(os.path.join(folder, "cdi", FILE), "/run/cdi")
+    put_file(folder)
     runtime = kind(folder, real_node.IMAGE)
     with open(os.path.join(folder, "runtime.log"), "wb") as log:
         daemon = subprocess.Popen(runtime.command(), stdout=log, stderr=log,
@@ -223,9 +251,15 @@ def test_by_cri(kind, folder):
         uuid = names_of(spec)[2]
         device = f"{spec['kind']}={uuid}"
         message = small_grpc.message
-        check_said(run_by_cri(runtime, folder, "field", (17, message((1, device)))), uuid)
+        check_said(run_by_cri(runtime, folder, "field", (17, message((1, device)))), uuid, NODES)
         check_said(run_by_cri(runtime, folder, "annotated", (10, message(
-            (1, "cdi.k8s.io/nvidia-device-plugin_x"), (2, device)))), uuid)
+            (1, "cdi.k8s.io/nvidia-device-plugin_x"), (2, device)))), uuid, NODES)
+        make_bare_file(folder)
+        put_file(folder)
+        # the runtime hears of the new file a moment later
+        real_node.wait_for("a container with the nodes of the new file", lambda: check_said(
+            run_by_cri(runtime, folder, f"bare-{time.monotonic_ns()}",
+                       (17, message((1, device)))), uuid, BARE_NODES) is None)
         try:
             run_by_cri(runtime, folder, "unknown", (17, message((1, device + "0"))))
         except OSError:
@@ -264,7 +298,7 @@ def test_podman(folder):
     driver = os.path.join(folder, "driver")
     real_node.make_driver(driver)
     spec = make_file(folder, sliced_machine(folder), driver)
-    shutil.copy(os.path.join(folder, "cdi", FILE), "/run/cdi")
+    put_file(folder)
     root = pathlib.Path(folder, "rootfs")
     make_rootfs(root)
     engine = podman.Podman(folder)
@@ -280,9 +314,12 @@ def test_podman(folder):
         raise Left(f"podman starts no container here: {plain.stderr.strip()}")
     names = names_of(spec)
     for name in (names[2], "1"):  # one GPU by both of its names
-        check_said(look(name).stdout, names[2])
+        check_said(look(name).stdout, names[2], NODES)
     for name in ("2:1", next(one for one in names if one.startswith("MIG-"))):
         check_slice_said(look(name).stdout, spec, name)
+    make_bare_file(folder)
+    put_file(folder)
+    check_said(look(names[2]).stdout, names[2], BARE_NODES)
     unknown = look(names[2] + "0")
     assert unknown.returncode != 0 and "unresolvable CDI devices" in unknown.stderr, unknown
 
