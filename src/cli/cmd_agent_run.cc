@@ -125,6 +125,22 @@ constexpr Flag kFlags[] = {
      .metavar = "true|false",
      .help = "make MIG instances for pods that were placed here with jogak.io/mig-profile",
      .fallback = "false"},
+    {.name = "mps-control",
+     .kind = FlagKind::Choice,
+     .metavar = "own|external|off",
+     .help =
+         "who runs the MPS control daemons of GPUs that are shared by MPS: this agent, NVIDIA's "
+         "DaemonSet (shares are offered while its daemon answers), or off: nobody looks",
+     .fallback = "own"},
+    {.name = "mps-dir",
+     .metavar = "DIR",
+     .help = "the folder --mps-root as this process sees it (default /mps if there is one, else "
+             "the same)"},
+    {.name = "mps-cgroup",
+     .metavar = "DIR",
+     .help = "the control group of those daemons, so that they outlive the agent's container; "
+             "empty: they stay where they are",
+     .fallback = "/sys/fs/cgroup/jogak-mps"},
     {.name = "config-dir",
      .metavar = "DIR",
      .help = "of several configuration files; the node's label nvidia.com/device-plugin.config "
@@ -277,6 +293,10 @@ Result<agent::AgentOptions> options_of(const ParsedArgs& args, const agent::Plug
   JOGAK_TRY(options.taints, agent::parse_taint_rule(args.text("taints")));
   JOGAK_TRY(options.health, agent::health_options(config));
   JOGAK_TRY_VOID(read_mig(args, options));
+  JOGAK_TRY(options.mps.mode, agent::parse_mps_mode(args.text("mps-control")));
+  options.mps.folder = args.text("mps-dir");
+  options.mps.cgroup = args.text("mps-cgroup");
+  options.mps.search_path = environment("PATH").value_or("");
   if (config.gfd.is_oneshot) make_oneshot(options);
   return options;
 }

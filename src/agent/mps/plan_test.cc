@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Limits as numbers that can be checked by hand, and answers in the forms that they may have.
 #include "agent/mps/plan.h"
 
 #include <gmock/gmock.h>

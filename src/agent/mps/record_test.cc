@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The file of what is to be undone: written, read, and refused where it is not ours.
 #include "agent/mps/record.h"
 
 #include <gmock/gmock.h>

@@ -53,7 +53,10 @@ AgentApp::AgentApp(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSour
   }
   node_ = std::make_unique<NodeAgent>(loop_, log_, std::move(source), options_, std::move(host),
                                       ports());
-  if (options_.listen.is_on) add_series();
+  if (options_.listen.is_on) {
+    add_series();
+    add_mps_series();
+  }
 }
 
 AgentApp::~AgentApp() {
@@ -63,6 +66,7 @@ AgentApp::~AgentApp() {
   server_.reset();
   web_guard_.reset();
   plugin_.reset();  // its sockets go
+  mps_.reset();     // daemons stay
   node_.reset();    // waits for the NVML thread
 }
 
@@ -78,6 +82,9 @@ NodePorts AgentApp::ports() {
     };
   }
   if (kubelet_ != nullptr) ports.ask_holdings = [this] { ask_holdings_anew(); };
+  if (options_.mps.mode != MpsMode::Off && options_.device_plugin) {
+    ports.want_mps = [this](std::vector<MpsDaemon> daemons) { want_mps(std::move(daemons)); };
+  }
   ports.failure = on_failure_;
   return ports;
 }
@@ -131,6 +138,7 @@ std::uint16_t AgentApp::port() const { return server_ == nullptr ? 0 : server_->
 // ---- what the agent says of itself ------------------------------------------------------------
 
 std::string AgentApp::not_ready() const {
+  if (std::string problem = mps_problem(); !problem.empty()) return problem;
   if (!node_->has_facts()) {
     return node_->mig().is_recovering()
                ? "a change of MIG layouts that was cut short is not ended yet"

@@ -21,6 +21,7 @@
 
 #include "agent/exporter/web_guard.h"
 #include "agent/labels/node_writer.h"
+#include "agent/mps/control.h"
 #include "agent/plugin/device_plugin.h"
 #include "agent/plugin/kubelet_client.h"
 #include "agent/run/cluster_watch.h"
@@ -75,6 +76,12 @@ class AgentApp {
   bool read_config();
   void end_oneshot();
 
+  void want_mps(std::vector<MpsDaemon> daemons);
+  std::string mps_folder() const;
+  MpsPorts mps_ports();
+  void add_mps_series();
+  std::string mps_problem() const;
+
   void on_offer(PluginSnapshotPtr offer);
   void on_allocated();
   void ask_holdings();
@@ -112,7 +119,9 @@ class AgentApp {
   bool asks_soon_ = false;     // the timer is that of an allocation
   bool asks_again_ = false;    // soon after the answer under way
   bool drops_answer_ = false;  // the one under way, which is too old
+  bool had_holdings_ = false;
   std::unique_ptr<NodeAgent> node_;
+  std::unique_ptr<MpsControl> mps_;  // null: there is nothing to be kept or undone
 };
 
 }  // namespace jogak::agent

@@ -94,6 +94,7 @@ void AgentApp::on_holdings(Result<std::vector<Holding>> holdings) {
   loop_.cancel(holdings_timer_);
   const bool was_answered = holdings.has_value();
   holdings = account_.judge(std::move(holdings), age_of(options_.pod_resources_socket));
+  had_holdings_ = had_holdings_ || holdings.has_value();
   const bool is_doubted = was_answered && !holdings;
   asks_soon_ = std::exchange(asks_again_, false) || is_doubted;
   holdings_timer_ = loop_.after(asks_soon_ ? kAfterAllocate : options_.holdings_every,

@@ -75,10 +75,10 @@ NodeAgent::NodeAgent(Loop& loop, Log& log, std::unique_ptr<nvml::GpuSource> sour
 }
 
 NodeAgent::~NodeAgent() {
+  loop_.cancel(files_timer_);
   watch_.reset();  // answers that come to MigWork come no more
 }
 
-  loop_.cancel(files_timer_);
 MigWorkPorts NodeAgent::mig_ports() {
   return {.node = [this] { return model_.snapshot(loop_.now()); },
           .publish = [this] { publish(false); },
@@ -133,8 +133,13 @@ void NodeAgent::publish(bool are_facts_read) {
   if (exporter_ != nullptr) exporter_->publish(*node);
   // What somebody was killed in the middle of is not shown as what was wanted.
   if (!node->has_facts || !mig_->may_offer()) return;
+  update_mps(node->facts);
+  // Devices that are unhealthy for a moment, until it is known that the daemon is there, would be
+  // news to the kubelet, and the end of pods that it admits just then.
+  if (awaits_mps()) return;
   UnhealthyReasons unhealthy = unhealthy_reasons(*node, loop_.now());
   for (const auto& [uuid, reason] : mig_->withheld()) unhealthy.try_emplace(uuid, reason);
+  withhold_shares(unhealthy);
   const bool is_new = told_facts_ != node->facts;
   // Facts are read each minute and are mostly what they were.
   bool has_changed = is_new && (told_facts_ == nullptr || !(*told_facts_ == *node->facts));
@@ -145,6 +150,7 @@ void NodeAgent::publish(bool are_facts_read) {
     if (find_host(*node->facts)) has_changed = true;
     update_cdi(*node->facts);
   }
+  add_without_cdi(*node->facts, unhealthy);
   const bool is_otherwise = has_changed || unhealthy != told_unhealthy_;
   if (is_otherwise) {
     told_unhealthy_ = std::move(unhealthy);
@@ -154,6 +160,39 @@ void NodeAgent::publish(bool are_facts_read) {
   const bool is_owed = are_facts_read && !features_problem_.empty();
   if (options_.labels == LabelPlace::File && (has_changed || is_owed)) write_features(*node);
   retry_files();
+}
+
+// ---- shares by MPS ---------------------------------------------------------------------------
+
+void NodeAgent::update_mps(const std::shared_ptr<const nvml::NodeFacts>& facts) {
+  if (!ports_.want_mps || !options_.device_plugin || mps_facts_ == facts) return;
+  mps_facts_ = facts;
+  auto daemons = mps_daemons(make_inventory(*facts, options_.plugin, {}), *facts);
+  if (std::exchange(was_mps_wanted_, true) && daemons == mps_daemons_) return;
+  mps_daemons_ = daemons;
+  ports_.want_mps(std::move(daemons));
+}
+
+bool NodeAgent::awaits_mps() const {
+  return offer_ == nullptr && std::ranges::any_of(mps_daemons_, [this](const MpsDaemon& daemon) {
+           return !mps_problems_.contains(daemon.resource);
+         });
+}
+
+void NodeAgent::withhold_shares(UnhealthyReasons& unhealthy) const {
+  for (const MpsDaemon& daemon : mps_daemons_) {
+    const auto at = mps_problems_.find(daemon.resource);
+    const std::string problem =
+        at == mps_problems_.end() ? "the MPS control daemon was not asked yet" : at->second;
+    if (problem.empty()) continue;
+    for (const MpsGpu& gpu : daemon.gpus) unhealthy.try_emplace(gpu.uuid, problem);
+  }
+}
+
+void NodeAgent::on_mps(std::map<std::string, std::string> problems) {
+  if (problems == mps_problems_) return;
+  mps_problems_ = std::move(problems);
+  publish(false);
 }
 
 bool NodeAgent::find_host(const nvml::NodeFacts& facts) {
@@ -167,7 +206,6 @@ bool NodeAgent::find_host(const nvml::NodeFacts& facts) {
   }
   return true;
 }
-  add_without_cdi(*node->facts, unhealthy);
 
 void NodeAgent::update_cdi(const nvml::NodeFacts& facts) {
   if (!host_view_.put_cdi || !options_.device_plugin) return;
@@ -186,6 +224,7 @@ void NodeAgent::update_cdi(const nvml::NodeFacts& facts) {
   if (!put) return;
   in_cdi_.clear();
   for (const nvml::GpuFacts& gpu : facts.gpus) {
+    if (gpu.is_lost) continue;  // the files leave it out
     in_cdi_.insert(gpu.uuid);
     for (const nvml::MigInstanceFacts& instance : gpu.mig_instances) in_cdi_.insert(instance.uuid);
   }
@@ -250,6 +289,7 @@ void NodeAgent::write_features(const NodeSnapshot& node) {
   if (!problem.empty() && problem != features_problem_) {
     log_.error("the features file could not be written; trying again", {{"error", problem}});
   }
+  features_problem_ = problem;
 }
 
 // ---- who holds what --------------------------------------------------------------------------
@@ -270,7 +310,6 @@ void NodeAgent::on_holdings(Result<std::vector<Holding>> holdings) {
       }
     }
     holdings_problem_ = error.what;
-  features_problem_ = problem;
     model_.on_holdings_failure(error, now);
     return mig_->on_holdings(&error);
   }
@@ -308,6 +347,7 @@ void NodeAgent::set_config(PluginConfig config) {
   if (!options_.plugin.gfd.no_timestamp) labels.timestamp = loop_.now();
   label_options_ = std::move(labels);
   told_facts_ = nullptr;  // all is told anew
+  mps_facts_ = nullptr;
   publish(true);
 }
 

@@ -25,6 +25,7 @@
 #include "agent/labels/feature_labels.h"
 #include "agent/labels/node_patch.h"
 #include "agent/model/node_model.h"
+#include "agent/mps/plan.h"
 #include "agent/plugin/allocate.h"
 #include "agent/plugin/annotations.h"
 #include "agent/plugin/inventory.h"
@@ -51,6 +52,9 @@ struct NodePorts {
   // on_holdings() is to follow, with an answer that the kubelet begins now. Null: nobody can be
   // asked, and what pods hold is not known beyond what on_holdings() says.
   std::function<void()> ask_holdings = nullptr;
+  // The MPS control daemons that shares need, whenever they may be others; on_mps() is to follow.
+  // Null: nobody knows of daemons, and shares are offered without.
+  std::function<void(std::vector<MpsDaemon> daemons)> want_mps = nullptr;
   // The agent cannot go on. Told once.
   std::function<void(const Error& error)> failure = nullptr;
 };
@@ -77,6 +81,9 @@ class NodeAgent {
   void on_asks(std::vector<MigAsk> asks) { mig_->on_asks(std::move(asks)); }
   // All pods of this node; only for the labels of series (RenderOptions).
   void on_pods(PodTable pods) { model_.on_pods(std::move(pods)); }
+  // Of the daemons that were asked by now, by resource: "" is ready, else why not. Their GPUs are
+  // offered as unhealthy until they are; before each was asked once, nothing is offered.
+  void on_mps(std::map<std::string, std::string> problems);
   // From now on instead of options().plugin.
   void set_config(PluginConfig config);
 
@@ -100,9 +107,12 @@ class NodeAgent {
   void publish(bool are_facts_read);
   bool find_host(const nvml::NodeFacts& facts);  // whether the files are others
   void update_cdi(const nvml::NodeFacts& facts);
-  void update_offer(const NodeSnapshot& node);
   void add_without_cdi(const nvml::NodeFacts& facts, UnhealthyReasons& unhealthy) const;
   void retry_files();
+  void update_mps(const std::shared_ptr<const nvml::NodeFacts>& facts);
+  bool awaits_mps() const;
+  void withhold_shares(UnhealthyReasons& unhealthy) const;
+  void update_offer(const NodeSnapshot& node);
   void update_wish(const NodeSnapshot& node, bool has_changed);
   void write_features(const NodeSnapshot& node);
   MigWorkPorts mig_ports();
@@ -130,6 +140,10 @@ class NodeAgent {
   TimerId files_timer_ = 0;
   std::string holdings_problem_;
   std::optional<MigWork::Told> told_mig_;
+  std::shared_ptr<const nvml::NodeFacts> mps_facts_;  // that mps_daemons_ is made from
+  std::vector<MpsDaemon> mps_daemons_;
+  bool was_mps_wanted_ = false;
+  std::map<std::string, std::string> mps_problems_;
   bool had_facts_ = false, had_holdings_ = false;
   bool had_pids_ = false;
 

@@ -36,6 +36,19 @@ struct ListenAddress {
 // "0.0.0.0:9400", "[::]:9400", ":9400" (all addresses), "off".
 Result<ListenAddress> parse_listen_address(std::string_view text);
 
+// Who runs the MPS control daemons of shared GPUs. External: NVIDIA's DaemonSet, say; shares are
+// offered while its daemon answers. Off: shares are offered without a look at it.
+enum class MpsMode : std::uint8_t { Own, External, Off };
+Result<MpsMode> parse_mps_mode(std::string_view text);  // "own", "external", "off"
+
+struct MpsRunOptions {
+  MpsMode mode = MpsMode::Own;
+  // PluginConfig::mps_root as we see it; "": /mps if there is such a folder, else the same.
+  std::string folder = {};
+  std::string cgroup = {};       // MpsControlOptions::cgroup
+  std::string search_path = {};  // where the program is looked for first
+};
+
 struct AgentOptions {
   std::string node_name;
   PluginConfig plugin = {};
@@ -64,6 +77,7 @@ struct AgentOptions {
 
   std::string mig_journal = "/var/lib/jogak/mig-journal.json";  // "": no layout is ever changed
   MigWorkOptions mig = {};
+  MpsRunOptions mps = {};
 
   // 0: only when asked (NodeAgent::look).
   TimeUs sample_every = kSecondInUs;
