@@ -20,6 +20,8 @@ ACCOUNT = "system:serviceaccount:kube-system:jogak-agent"
 # (verb, group, resource), everywhere
 ALLOWED = [("get", "", "nodes"), ("list", "", "nodes"), ("watch", "", "nodes"),
            ("patch", "", "nodes"), ("patch", "", "nodes/status"), ("patch", "", "pods")]
+# and in the namespace "default", where Events of Nodes are
+IN_DEFAULT = [("create", "events.k8s.io", "events"), ("patch", "events.k8s.io", "events")]
 REFUSED = [(verb, group, resource, "default", "") for verb, group, resource in (
     ("get", "", "secrets"), ("list", "", "secrets"), ("get", "", "configmaps"),
     ("get", "", "pods"), ("list", "", "pods"), ("watch", "", "pods"), ("create", "", "pods"),
@@ -29,7 +31,9 @@ REFUSED = [(verb, group, resource, "default", "") for verb, group, resource in (
     ("update", "", "nodes/status"), ("get", "", "nodes/proxy"), ("create", "", "events"),
     ("create", "", "serviceaccounts/token"), ("impersonate", "", "users"),
     ("create", "coordination.k8s.io", "leases"), ("list", "apps", "daemonsets"),
-    ("create", "rbac.authorization.k8s.io", "clusterroles"))]
+    ("create", "rbac.authorization.k8s.io", "clusterroles"),
+    ("delete", "events.k8s.io", "events"))] + [
+        ("create", "events.k8s.io", "events", "kube-system", "")]
 CONDITIONS = ("GpuUnusable", "GpuMemoryErrors", "GpuThrottled", "GpuLinkErrors")
 
 
@@ -54,7 +58,7 @@ def has_authorization(kubectl):
 
 def granted(kubectl):
     """The authorizer hears of new roles a moment later."""
-    questions = [(*what, "default", "") for what in ALLOWED]
+    questions = [(*what, "default", "") for what in ALLOWED + IN_DEFAULT]
     eventually("all permissions", lambda: all(reviews_of(kubectl, ACCOUNT, questions)), seconds=10)
 
 
@@ -67,8 +71,9 @@ def agent_permissions(kubectl, _):
         granted(everywhere)
         for question, allowed in zip(REFUSED, reviews_of(everywhere, ACCOUNT, REFUSED)):
             check(not allowed, f"may {question}")
-        for namespace in ("default", "kube-system"):
-            equal(sorted(rules_of(everywhere, ACCOUNT, namespace)), sorted(ALLOWED), namespace)
+        for namespace, more in (("default", IN_DEFAULT), ("kube-system", [])):
+            equal(sorted(rules_of(everywhere, ACCOUNT, namespace)), sorted(ALLOWED + more),
+                  namespace)
 
 
 class Node:
