@@ -369,6 +369,12 @@ class GpuSource {
   // Waits at most so long for a first event; returns it and what came with it, or none.
   virtual Result<std::vector<GpuEvent>> poll_events(TimeUs timeout) = 0;
   virtual Result<std::vector<ProcessFacts>> processes(const std::string& uuid) = 0;
+  // Whether MIG mode or instances are others than those that facts() showed last: somebody else
+  // changed them, or a reset did. Much cheaper than facts(), and no event tells of it.
+  virtual Result<bool> is_recut(const std::string& uuid) {
+    static_cast<void>(uuid);
+    return false;
+  }
 
   // One of the values of GpuFacts::compute_mode; facts() shows it afterwards.
   virtual Result<void> set_compute_mode(const std::string& uuid, int mode) = 0;

@@ -4,6 +4,7 @@
 // what was made halfway is taken back.
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -221,6 +222,37 @@ std::vector<MigInstanceFacts> NvmlSource::read_mig_instances(Gpu& gpu) {
   std::ranges::sort(rows, {},
                     [](const MigInstanceFacts& row) { return std::pair(row.gi_id, row.ci_id); });
   return rows;
+}
+
+Result<bool> NvmlSource::is_recut(const std::string& uuid) {
+  const sim::UseMachine use(options_.machine.get());
+  JOGAK_TRY(Gpu* const gpu, find(uuid));
+  const GpuFacts& facts = gpu->facts;
+  if (gpu->handle == nullptr || !facts.mig_capable) return false;
+  std::uint32_t current = 0;
+  std::uint32_t pending = 0;
+  JOGAK_TRY_VOID(
+      check(call(f_.mig_mode, gpu->handle, &current, &pending), "nvmlDeviceGetMigMode", gpu));
+  if (facts.mig_enabled != (current == 1) || facts.mig_pending != (pending == 1)) return true;
+  if (!facts.mig_enabled) return false;
+  std::set<std::string> known;
+  for (const MigInstanceFacts& instance : facts.mig_instances) {
+    if (!instance.uuid.empty()) known.insert(instance.uuid);
+  }
+  for (int index = 0; index < facts.mig_devices_max; ++index) {
+    abi::Device mig = nullptr;
+    if (call(f_.mig_handle, gpu->handle, static_cast<std::uint32_t>(index), &mig) !=
+        Return::Success) {
+      continue;
+    }
+    std::string text(abi::kUuidV2Size, '\0');
+    if (call(f_.uuid, mig, text.data(), static_cast<std::uint32_t>(text.size())) !=
+        Return::Success) {
+      continue;
+    }
+    if (known.erase(text.c_str()) == 0) return true;
+  }
+  return !known.empty();
 }
 
 Result<bool> NvmlSource::set_mig_mode(const std::string& uuid, bool is_enabled) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What people are told as facts about a GPU come and go.
 #include "agent/health/fault_notes.h"
 
 #include <gmock/gmock.h>

@@ -4,6 +4,8 @@
 #include "agent/mig/picture.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -68,6 +70,18 @@ std::string slice_picture(const std::vector<std::pair<std::string, MigShape>>& s
     text += line(title, bar(shape, static_cast<std::size_t>(slices), cell));
   }
   return text;
+}
+
+std::string shape_words(const MigShape& shape) {
+  if (!shape.is_enabled) return "MIG off";
+  if (shape.instances.empty()) return "no instances";
+  std::map<std::string, int, std::greater<>> counts;  // the largest first, mostly
+  for (const MigShapeInstance& instance : shape.instances) ++counts[instance_name(instance)];
+  std::string words;
+  for (const auto& [name, count] : counts) {
+    words += fmt::format("{}{} x {}", words.empty() ? "" : ", ", count, name);
+  }
+  return words;
 }
 
 }  // namespace jogak::agent

@@ -19,4 +19,7 @@ namespace jogak::agent {
 std::string slice_picture(const std::vector<std::pair<std::string, MigShape>>& shapes, int slices,
                           std::size_t indent);
 
+// In a few words: "MIG off", "no instances", "2 x 3g.20gb, 1 x 1g.5gb".
+std::string shape_words(const MigShape& shape);
+
 }  // namespace jogak::agent

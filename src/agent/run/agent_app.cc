@@ -39,6 +39,8 @@ AgentApp::AgentApp(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSour
         std::make_unique<NodeWriter>(*api_, log_, NodeWriterOptions{.node = options_.node_name});
   }
   if (api_ != nullptr && options_.reports) {
+    events_ =
+        std::make_unique<NodeEvents>(*api_, log_, NodeEventsOptions{.node = options_.node_name});
     pod_holds_ = std::make_unique<PodHoldsWriter>(
         *api_, log_, PodHoldsWriter::Options{.node = options_.node_name});
   }
@@ -84,6 +86,9 @@ NodePorts AgentApp::ports() {
   if (kubelet_ != nullptr) ports.ask_holdings = [this] { ask_holdings_anew(); };
   if (options_.mps.mode != MpsMode::Off && options_.device_plugin) {
     ports.want_mps = [this](std::vector<MpsDaemon> daemons) { want_mps(std::move(daemons)); };
+  }
+  if (events_ != nullptr) {
+    ports.note = [this](NodeNote note) { events_->tell(std::move(note)); };
   }
   ports.failure = on_failure_;
   return ports;

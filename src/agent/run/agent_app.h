@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "agent/exporter/web_guard.h"
+#include "agent/labels/node_events.h"
 #include "agent/labels/node_writer.h"
 #include "agent/mps/control.h"
 #include "agent/plugin/device_plugin.h"
@@ -107,6 +108,7 @@ class AgentApp {
   std::unique_ptr<DevicePlugin> plugin_;
   std::unique_ptr<KubeletClient> kubelet_;
   std::unique_ptr<NodeWriter> node_writer_;
+  std::unique_ptr<NodeEvents> events_;
   std::unique_ptr<PodHoldsWriter> pod_holds_;
   std::unique_ptr<ClusterWatch> cluster_;
   std::optional<std::string> config_label_;

@@ -112,12 +112,15 @@ void GpuWatch::sample_each() {
 }
 
 void GpuWatch::ask_samples(std::function<void()> then) {
+  const bool looks_at_layout = loop_.now() >= next_layout_look_;
+  if (looks_at_layout) next_layout_look_ = loop_.now() + options_.layout_every;
   worker_.run<std::vector<Sampled>>(
-      [uuids = uuids_, wants = options_.wants](nvml::GpuSource& source) {
+      [uuids = uuids_, wants = options_.wants, looks_at_layout](nvml::GpuSource& source) {
         std::vector<Sampled> samples;
         samples.reserve(uuids.size());
         for (const std::string& uuid : uuids) {
           samples.push_back({.uuid = uuid, .sample = source.sample(uuid, wants)});
+          if (looks_at_layout) samples.back().is_recut = source.is_recut(uuid).value_or(false);
         }
         return Result<std::vector<Sampled>>(std::move(samples));
       },
@@ -133,6 +136,7 @@ void GpuWatch::on_samples(const std::vector<std::string>& uuids,
   bool is_stale = false;
   if (samples) {
     for (Sampled& sampled : *samples) {
+      is_stale |= sampled.is_recut;
       if (sampled.sample) {
         model_.on_sample(*std::move(sampled.sample));
         continue;

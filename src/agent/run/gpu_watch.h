@@ -26,6 +26,8 @@ struct GpuWatchOptions {
   TimeUs event_every = 200 * kMsInUs;
   TimeUs facts_every = 60 * kSecondInUs;
   TimeUs facts_retry = kSecondInUs;  // after a failure
+  // With a sample: whether somebody else changed MIG layouts.
+  TimeUs layout_every = 5 * kSecondInUs;
   nvml::SampleWants wants = {};
   nvml::Worker::Options worker = {};
 };
@@ -60,6 +62,7 @@ class GpuWatch {
   struct Sampled {
     std::string uuid;
     Result<nvml::GpuSample> sample;
+    bool is_recut = false;
   };
 
   void ask_facts();
@@ -83,7 +86,7 @@ class GpuWatch {
   bool is_asking_facts_ = false, asks_facts_again_ = false;
   bool has_facts_ = false;
   TimerId facts_timer_ = 0, sample_timer_ = 0;
-  TimeUs next_sample_ = 0;
+  TimeUs next_sample_ = 0, next_layout_look_ = 0;
   std::vector<std::function<void()>> looks_;  // wait for the facts
   nvml::Worker worker_;                       // last: its answers come to the members above
 };

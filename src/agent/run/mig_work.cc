@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/mig/picture.h"
 #include "agent/mig/pod_holders.h"
 
 namespace jogak::agent {
@@ -30,7 +31,10 @@ MigWork::MigWork(Loop& loop, Log& log, nvml::Worker& worker, std::shared_ptr<Mig
       has_holders_(ports_.ask_holdings == nullptr),
       has_heard_(has_holders_) {}
 
-MigWork::~MigWork() { loop_.cancel(timer_); }
+MigWork::~MigWork() {
+  loop_.cancel(timer_);
+  loop_.cancel(drift_timer_);
+}
 
 // ---- what comes in ---------------------------------------------------------------------------
 
@@ -46,6 +50,7 @@ void MigWork::on_facts() {
     case Step::Reading:
       return rest();
     case Step::Resting:
+      look_at_drift();
       return look();
     default:
       return;
@@ -83,7 +88,10 @@ void MigWork::on_labels(const MigLabels& labels) {
   labels_ = labels;
   if (is_other) {
     is_fresh_ = true;
-    was_refused_ = false;
+    was_refused_ = waits_for_reset_ = false;
+    kept_.clear();
+    drift_.clear();
+    loop_.cancel(std::exchange(drift_timer_, 0));
     // What was said last stays on the node, but for the reason.
     if (labels.config.empty() && told_ && !std::exchange(told_->reason, "").empty()) {
       ports_.publish();
@@ -188,12 +196,12 @@ Result<MigWork::Reports> MigWork::plans(std::span<const MigGoal> goals) {
   return reports;
 }
 
-// The label is answered when it changes, at the start, after a reload, and when what was in the way
-// is gone. Not at other times: who cuts by hand is let be.
+// The label is answered when it changes, at the start, after a reload, when its layout is there no
+// more (look_at_drift), and when what was in the way is gone.
 bool MigWork::look_at_label() {
   if (!options_.answers_label || !labels_ || labels_->config.empty()) return false;
   const bool is_fresh = std::exchange(is_fresh_, false);
-  const bool may_retry = was_refused_ && is_answered_;
+  const bool may_retry = (was_refused_ && is_answered_) || waits_for_reset_;
   if (!is_fresh && !(may_retry && is_worth_another_try())) return false;
   const bool was_set = std::exchange(was_set_, false);
   // Carried out earlier: pods have cut the GPUs anew since, as they should.
@@ -201,12 +209,13 @@ bool MigWork::look_at_label() {
       labels_->state_of == labels_->config) {
     return false;
   }
-  was_refused_ = false;
+  was_refused_ = waits_for_reset_ = false;
   const auto node = ports_.node();
   const MigConfigs configs = options_.configs ? *options_.configs : standard_configs(*node->facts);
   MigLabelAnswer answer =
       read_labels(*labels_, configs, *node->facts, true,
                   [this](std::span<const MigGoal> goals) { return plans(goals); });
+  if (answer.state == kMigSuccess) keep();
   if (answer.act == MigLabelAnswer::Act::Nothing) return false;
   if (answer.act == MigLabelAnswer::Act::Write) {
     tell(answer);
@@ -226,15 +235,86 @@ bool MigWork::look_at_label() {
   return true;
 }
 
-bool MigWork::is_worth_another_try() {
+Result<std::vector<MigGoal>> MigWork::label_goals() const {
   const auto node = ports_.node();
-  const auto config = find_config(
-      options_.configs ? *options_.configs : standard_configs(*node->facts), labels_->config);
-  if (!config) return false;
-  const auto goals = config_goals(*config, *node->facts);
+  JOGAK_TRY(const auto config,
+            find_config(options_.configs ? *options_.configs : standard_configs(*node->facts),
+                        labels_->config));
+  return config_goals(config, *node->facts);
+}
+
+bool MigWork::is_worth_another_try() {
+  const auto goals = label_goals();
   if (!goals) return false;
   const auto reports = plans(*goals);
-  return reports && overall(*reports) != MigState::Refused;
+  if (!reports) return false;
+  const MigState state = overall(*reports);
+  return waits_for_reset_ ? state <= MigState::Done : state != MigState::Refused;
+}
+
+// The label's layout is there.
+void MigWork::keep() {
+  kept_ = labels_->config;
+  kept_since_ = loop_.now();
+  drift_.clear();
+  loop_.cancel(std::exchange(drift_timer_, 0));
+}
+
+// Pods that cut as they need begin with the layout and are not held to it.
+void MigWork::look_at_drift() {
+  // What is looked at now anyhow needs no word of its own.
+  if (kept_.empty() || is_fresh_ || options_.cuts_on_demand) return;
+  const auto goals = label_goals();
+  if (!goals) return;
+  const auto reports = plans(*goals);
+  if (!reports) return;
+  std::string drift;
+  for (const MigGpuReport& report : *reports) {
+    const GpuView* const gpu = ports_.node()->find(report.uuid);
+    // Nobody knows what a lost GPU has; it is looked at again when it is back.
+    if (gpu == nullptr || gpu->facts == nullptr || gpu->facts->is_lost) return;
+    if (report.state == MigState::Same) continue;
+    drift += fmt::format("{}gpu {} has {}", drift.empty() ? "" : "; ", report.gpu,
+                         shape_words(report.before));
+  }
+  if (drift.empty()) {
+    // Somebody put it right.
+    if (!std::exchange(drift_, "").empty()) {
+      loop_.cancel(std::exchange(drift_timer_, 0));
+      tell({.state = std::string(kMigSuccess), .state_of = kept_, .reason = "", .goals = {}});
+    }
+    return;
+  }
+  if (drift_ == drift) return;
+  const bool is_first = drift_.empty();
+  drift_ = drift;
+  const std::string text = fmt::format("the layout {} is not there any more: {}", kept_, drift);
+  if (is_first) {
+    const bool is_peace = keep_after_ == 0 || loop_.now() - kept_since_ > options_.keep_peace;
+    keep_after_ =
+        is_peace ? options_.keep_after : std::min(2 * keep_after_, options_.keep_after_max);
+    log_.warn("a MIG layout is not there any more", {{"config", kept_}, {"now", drift}});
+    note(true, "MigLayoutLost", text);
+  }
+  tell({.state = std::string(options_.keeps_layout ? kMigPending : kMigFailed),
+        .state_of = kept_,
+        .reason = text,
+        .goals = {}});
+  if (!options_.keeps_layout) return;
+  // Whoever goes on changing it is waited for.
+  loop_.cancel(drift_timer_);
+  drift_timer_ = loop_.after(keep_after_, [this] {
+    drift_timer_ = 0;
+    drift_.clear();
+    kept_.clear();  // until it is there again
+    is_fresh_ = true;
+    look();
+  });
+}
+
+void MigWork::note(bool is_warning, std::string reason, std::string text) const {
+  if (!ports_.note) return;
+  ports_.note({.is_warning = is_warning, .reason = std::move(reason), .text = std::move(text)});
 }
 
 void MigWork::tell(const MigLabelAnswer& answer) {
@@ -242,6 +322,9 @@ void MigWork::tell(const MigLabelAnswer& answer) {
   if (told_ == told) return;
   told_ = std::move(told);
   if (answer.state == kMigFailed) {
+    if (drift_.empty()) {
+      note(true, "MigConfigFailed", fmt::format("{}: {}", answer.state_of, answer.reason));
+    }
     log_.warn("the MIG configuration of the node's label failed",
               {{"config", answer.state_of}, {"reason", answer.reason}});
   } else {
@@ -280,7 +363,13 @@ void MigWork::begin_apply() {
                                    {"steps", report.steps.size()},
                                    {"reason", report.reason}});
       }
-      was_refused_ = overall(*done) == MigState::Refused;
+      const MigState state = overall(*done);
+      was_refused_ = state == MigState::Refused;
+      waits_for_reset_ = state == MigState::NeedsReset;
+      if (state <= MigState::Done && labels_ && labels_->config == applying_) keep();
+      if (state == MigState::Done) {
+        note(false, "MigConfigApplied", applying_ + ": the GPUs are cut as it says");
+      }
     }
     tell(after_apply(applying_, done, options_.may_reboot));
   };

@@ -16,6 +16,9 @@
 //      |                             v
 //      └──facts show it── reading <── changing (NVML thread, with the journal)
 //
+// A layout that a label named is kept: where a reset or somebody's hand undid it, that is told, and
+// it is made again when nothing is in the way; later and later, if it is undone each time.
+//
 // What a pod holds is never touched. Nothing is offered, and no label told, before the start is
 // over: half a layout is never taken for one that was wanted.
 #pragma once
@@ -29,6 +32,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/health/node_note.h"
 #include "agent/mig/config_file.h"
 #include "agent/mig/config_label.h"
 #include "agent/mig/manager.h"
@@ -48,6 +52,11 @@ struct MigWorkOptions {
   std::optional<MigConfigs> configs = {};  // of a file; else the standard ones of this node
   bool may_reboot = false;                 // somebody reboots the node when its label says so
   bool cuts_on_demand = false;
+  bool keeps_layout = true;  // else what undid the label's layout is told, and let be
+  // From noticing that it is not there any more to making it again: whoever cuts by hand takes
+  // several commands. Doubles up to the maximum while it is undone again within `keep_peace`.
+  TimeUs keep_after = 10 * kSecondInUs, keep_after_max = 640 * kSecondInUs;
+  TimeUs keep_peace = 600 * kSecondInUs;
   // From telling the kubelet that devices are withheld to asking who holds what.
   TimeUs settle = kSecondInUs;
   TimeUs holdings_retry = kSecondInUs;
@@ -64,6 +73,8 @@ struct MigWorkPorts {
   std::function<void()> read_facts;
   // on_holdings() is to follow with an answer that is begun now. Null: nobody can be asked.
   std::function<void()> ask_holdings;
+  // What people should be told of. Null: nobody is.
+  std::function<void(NodeNote note)> note = nullptr;
 };
 
 class MigWork {
@@ -129,6 +140,10 @@ class MigWork {
   bool look_at_label();
   Result<Reports> plans(std::span<const MigGoal> goals);
   bool is_worth_another_try();
+  Result<std::vector<MigGoal>> label_goals() const;
+  void keep();
+  void look_at_drift();
+  void note(bool is_warning, std::string reason, std::string text) const;
   void tell(const MigLabelAnswer& answer);
   void begin_apply();
 
@@ -166,6 +181,11 @@ class MigWork {
   bool is_fresh_ = true;
   bool was_set_ = false;      // the label, while we looked
   bool was_refused_ = false;  // by what is in use: tried again when that is gone
+  bool waits_for_reset_ = false;
+  std::string kept_;  // the label's configuration, once it was there; "" none
+  TimeUs kept_since_ = 0, keep_after_ = 0;
+  std::string drift_;  // what differs from it, as it was told; "" nothing
+  TimerId drift_timer_ = 0;
   std::optional<Told> told_;
   std::string applying_;  // the configuration under way
   std::vector<MigGoal> goals_;

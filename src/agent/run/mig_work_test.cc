@@ -295,6 +295,167 @@ TEST(MigLabel, ADriverThatCameBackEmptyIsCutAgain) {
   EXPECT_THAT(rig.offered(kOneSlice), AllOf(SizeIs(14), Each("healthy")));
 }
 
+// ---- a layout that is kept -------------------------------------------------------------------
+
+std::vector<std::string> reasons(const NodeRig& rig) {
+  std::vector<std::string> result;
+  for (const NodeNote& note : rig.notes) result.push_back(note.reason);
+  return result;
+}
+
+// Cut by the label, and told so.
+struct KeptRig : MigRig {
+  explicit KeptRig(AgentOptions options = mixed(), std::string_view more = "")
+      : MigRig(std::string(kTwoH100) + std::string(more), std::move(options)) {
+    label(kConfig, "all-1g.10gb");
+    loop.run_for(5 * kSecondInUs);
+    EXPECT_EQ(node_label(kState), "success");
+    notes.clear();
+  }
+  // As nvidia-smi does it, in another process.
+  void destroy(int gpu, int count) {
+    const auto source = nvml::NvmlSource::of_machine(machine, [this] { return loop.now(); });
+    const auto facts = source->facts();
+    ASSERT_TRUE(facts);
+    const nvml::GpuFacts& of = facts->gpus[static_cast<std::size_t>(gpu)];
+    for (int i = 0; i < count; ++i) {
+      ASSERT_TRUE(
+          source->destroy_instance(of.uuid, of.mig_instances[static_cast<std::size_t>(i)].gi_id));
+    }
+  }
+};
+
+TEST(MigKeeping, AGpuThatWasResetIsCutAgain) {
+  KeptRig rig;
+  rig.machine->reset_gpu(0);
+  rig.loop.run_for(8 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "pending") << "it is no success any more";
+  EXPECT_THAT(rig.node_annotation(kReason), HasSubstr("gpu 0 has"));
+  EXPECT_THAT(rig.offered(kOneSlice), AllOf(SizeIs(7), Each("healthy"))) << "of the other GPU";
+  rig.loop.run_for(20 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "success");
+  EXPECT_EQ(rig.node_annotation(kReason), "");
+  EXPECT_THAT(rig.instances(0), SizeIs(7));
+  EXPECT_THAT(rig.offered(kOneSlice), AllOf(SizeIs(14), Each("healthy")));
+  EXPECT_THAT(reasons(rig), ElementsAre("MigLayoutLost", "MigConfigApplied"));
+  EXPECT_TRUE(rig.notes[0].is_warning);
+  EXPECT_THAT(rig.notes[0].text, HasSubstr("all-1g.10gb"));
+}
+
+TEST(MigKeeping, InstancesThatSomebodyDestroyedComeBackWhenTheHandRests) {
+  KeptRig rig;
+  rig.destroy(1, 3);
+  rig.loop.run_for(7 * kSecondInUs);
+  ASSERT_EQ(rig.node_label(kState), "pending");
+  EXPECT_THAT(rig.node_annotation(kReason), HasSubstr("gpu 1 has 4 x 1g.10gb"));
+  rig.destroy(1, 2);
+  rig.loop.run_for(9 * kSecondInUs);
+  EXPECT_THAT(rig.instances(1), SizeIs(2)) << "it was changed a moment ago";
+  rig.loop.run_for(20 * kSecondInUs);
+  EXPECT_THAT(rig.instances(1), SizeIs(7));
+  EXPECT_EQ(rig.node_label(kState), "success");
+  EXPECT_THAT(reasons(rig), ElementsAre("MigLayoutLost", "MigConfigApplied"));
+}
+
+TEST(MigKeeping, WhatIsInUseIsWaitedFor) {
+  KeptRig rig;
+  const auto source = nvml::NvmlSource::of_machine(rig.machine, [&] { return rig.loop.now(); });
+  rig.destroy(0, 7);
+  const auto facts = source->facts();
+  ASSERT_TRUE(facts);
+  const auto& profiles = facts->gpus[0].mig_profiles;
+  const auto at = std::ranges::find(profiles, "7g.80gb", &nvml::MigProfileFacts::name);
+  ASSERT_NE(at, profiles.end());
+  const auto made =
+      source->create_instance(facts->gpus[0].uuid, at->id, at->placements.front(), {});
+  ASSERT_TRUE(made) << made.error().what;
+  rig.loop.run_for(6 * kSecondInUs);
+  rig.hold("nvidia.com/mig-7g.80gb", made->front().uuid, "ml/quick");
+  rig.loop.run_for(60 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "failed");
+  EXPECT_THAT(rig.node_annotation(kReason), HasSubstr("ml/quick"));
+  EXPECT_THAT(rig.instances(0), ElementsAre("7g.80gb"));
+  EXPECT_THAT(reasons(rig), ElementsAre("MigLayoutLost", "MigConfigFailed")) << "each told once";
+  rig.hold_nothing();
+  rig.loop.run_for(10 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "success");
+  EXPECT_THAT(rig.instances(0), SizeIs(7));
+}
+
+TEST(MigKeeping, WhoPutsItRightAgainIsBelieved) {
+  KeptRig rig;
+  const auto source = nvml::NvmlSource::of_machine(rig.machine, [&] { return rig.loop.now(); });
+  const auto facts = source->facts();
+  ASSERT_TRUE(facts);
+  const nvml::MigInstanceFacts& first = facts->gpus[0].mig_instances[0];
+  rig.destroy(0, 1);
+  rig.loop.run_for(6 * kSecondInUs);
+  ASSERT_EQ(rig.node_label(kState), "pending");
+  ASSERT_TRUE(source->create_instance(facts->gpus[0].uuid, first.profile_id, first.placement, {}));
+  rig.loop.run_for(6 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "success");
+  const std::size_t offers = rig.offers.size();
+  rig.loop.run_for(120 * kSecondInUs);
+  EXPECT_EQ(rig.offers.size(), offers) << "nothing is withheld for it";
+  EXPECT_THAT(reasons(rig), ElementsAre("MigLayoutLost"));
+}
+
+TEST(MigKeeping, WhoUndoesItEachTimeIsFoughtMoreAndMoreSlowly) {
+  KeptRig rig;
+  for (int second = 0; second < 1200; second += 5) {
+    if (rig.node_label(kState) == "success") rig.destroy(0, 1);
+    rig.loop.run_for(5 * kSecondInUs);
+  }
+  // 10, 20, 40, ... 640 s, each with the change itself.
+  EXPECT_LE(reasons(rig).size(), 15U);
+  EXPECT_GE(reasons(rig).size(), 8U);
+}
+
+TEST(MigKeeping, WhereItIsSwitchedOffItIsToldAndLetBe) {
+  AgentOptions options = mixed();
+  options.mig.keeps_layout = false;
+  KeptRig rig(options);
+  rig.machine->reset_gpu(0);
+  rig.loop.run_for(120 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "failed");
+  EXPECT_THAT(rig.node_annotation(kReason), HasSubstr("not there any more"));
+  EXPECT_THAT(rig.instances(0), IsEmpty());
+  EXPECT_THAT(reasons(rig), ElementsAre("MigLayoutLost"));
+}
+
+TEST(MigKeeping, WithoutTheLabelEveryHandIsFree) {
+  KeptRig rig;
+  rig.label(kConfig, "");
+  rig.destroy(0, 7);
+  rig.loop.run_for(120 * kSecondInUs);
+  EXPECT_THAT(rig.instances(0), IsEmpty());
+  EXPECT_THAT(rig.offered(kOneSlice), SizeIs(7)) << "what is gone is not offered";
+  EXPECT_THAT(rig.notes, IsEmpty());
+}
+
+TEST(MigKeeping, AnAgentThatStartsAgainKeepsItToo) {
+  KeptRig rig;
+  rig.restart();
+  rig.node->on_holdings(rig.holdings);
+  rig.loop.run_for(5 * kSecondInUs);
+  rig.destroy(0, 7);
+  rig.loop.run_for(30 * kSecondInUs);
+  EXPECT_THAT(rig.instances(0), SizeIs(7));
+}
+
+TEST(MigKeeping, AModeThatWantedAResetGoesOnAfterIt) {
+  MigRig rig("identity: t\ngpus: [{model: A100-SXM4-40GB}]\n");
+  rig.label(kConfig, "all-1g.5gb");
+  rig.loop.run_for(5 * kSecondInUs);
+  ASSERT_EQ(rig.node_label(kState), "failed");
+  EXPECT_THAT(reasons(rig), ElementsAre("MigConfigFailed"));
+  rig.machine->reset_gpu(0);
+  rig.loop.run_for(15 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "success");
+  EXPECT_THAT(rig.instances(0), AllOf(SizeIs(7), Each("1g.5gb")));
+  EXPECT_TRUE(rig.journal->load()->empty());
+}
+
 TEST(MigLabel, AnAgentThatStartsAgainLeavesASuccessAlone) {
   MigRig rig(kCutH100);
   rig.labels = {{kConfig, "cut"}, {kState, "success"}};

@@ -83,7 +83,8 @@ MigWorkPorts NodeAgent::mig_ports() {
   return {.node = [this] { return model_.snapshot(loop_.now()); },
           .publish = [this] { publish(false); },
           .read_facts = [this] { watch_->look_again(); },
-          .ask_holdings = ports_.ask_holdings};
+          .ask_holdings = ports_.ask_holdings,
+          .note = ports_.note};
 }
 
 void NodeAgent::start() { watch_->start(); }
@@ -128,8 +129,16 @@ void NodeAgent::on_counters(const Result<Counters>& counters) {
   watch_->set_wants(wants_of(options_));
 }
 
+// A node that never had a driver has nothing to complain of.
+void NodeAgent::tell_faults(const NodeSnapshot& node) {
+  if (!ports_.note || !had_facts_ || noted_health_ == node.health_changes) return;
+  noted_health_ = node.health_changes;
+  for (NodeNote& note : fault_notes_.update(*node.health)) ports_.note(std::move(note));
+}
+
 void NodeAgent::publish(bool are_facts_read) {
   const auto node = model_.snapshot(loop_.now());
+  tell_faults(*node);
   if (exporter_ != nullptr) exporter_->publish(*node);
   // What somebody was killed in the middle of is not shown as what was wanted.
   if (!node->has_facts || !mig_->may_offer()) return;

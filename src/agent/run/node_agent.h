@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "agent/exporter/exporter.h"
+#include "agent/health/fault_notes.h"
 #include "agent/labels/feature_labels.h"
 #include "agent/labels/node_patch.h"
 #include "agent/model/node_model.h"
@@ -55,6 +56,8 @@ struct NodePorts {
   // The MPS control daemons that shares need, whenever they may be others; on_mps() is to follow.
   // Null: nobody knows of daemons, and shares are offered without.
   std::function<void(std::vector<MpsDaemon> daemons)> want_mps = nullptr;
+  // What people should be told of: faults of GPUs, what became of a MIG configuration.
+  std::function<void(NodeNote note)> note = nullptr;
   // The agent cannot go on. Told once.
   std::function<void(const Error& error)> failure = nullptr;
 };
@@ -105,6 +108,7 @@ class NodeAgent {
   void on_news(GpuWatch::News news);
   void on_counters(const Result<Counters>& counters);
   void publish(bool are_facts_read);
+  void tell_faults(const NodeSnapshot& node);
   bool find_host(const nvml::NodeFacts& facts);  // whether the files are others
   void update_cdi(const nvml::NodeFacts& facts);
   void add_without_cdi(const nvml::NodeFacts& facts, UnhealthyReasons& unhealthy) const;
@@ -132,6 +136,8 @@ class NodeAgent {
   std::shared_ptr<const nvml::NodeFacts> told_facts_;
   UnhealthyReasons told_unhealthy_;
   std::uint64_t told_health_ = 0;
+  FaultNotes fault_notes_;
+  std::uint64_t noted_health_ = 0;
   PluginSnapshotPtr offer_;
   HostFiles host_;
   std::set<std::string> told_problems_;         // of the inventory and the labels, for the log

@@ -57,6 +57,7 @@ struct NodeRig {
   std::vector<PluginSnapshotPtr> offers;
   std::vector<NodeWish> wishes;
   std::map<PodName, std::string> holds;
+  std::vector<NodeNote> notes;
   std::vector<std::string> failures;
   std::vector<Holding> holdings;
   Result<void> kubelet = {};  // or why it cannot be asked
