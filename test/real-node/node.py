@@ -254,8 +254,9 @@ class Node:
 
     # ---- agent --------------------------------------------------------------------------------
 
-    def start_agent(self, machine, *flags, strategy="cdi-cri"):
-        """On a shipped simulation, or on the text of one."""
+    def start_agent(self, machine, *flags, strategy="cdi-cri", mig="mixed",
+                    env=None):
+        """On a shipped simulation, or on the text of one; with other variables than ours."""
         if "\n" in machine:
             pathlib.Path(self.path("machine.yaml")).write_text(machine, encoding="utf-8")
             machine = self.path("machine.yaml")
@@ -263,11 +264,11 @@ class Node:
         self.spawn("agent", [
             os.environ["JOGAK_BINARY"], "agent", "run", "--nvml", "sim:" + machine,
             "--node-name", NAME, "--kubeconfig", self.plane.kubeconfig,
-            "--exporter-address", EXPORTER, "--mig-strategy", "mixed",
+            "--exporter-address", EXPORTER, "--mig-strategy", mig,
             "--mig-journal", self.path("mig-journal.json"),
             "--nvidia-driver-root", self.driver_root,
             "--device-list-strategy", strategy, *flags],
-            env=dict(os.environ, JOGAK_NVML_SIM_FAULTS=self.faults))
+            env=dict(os.environ, **(env or {}), JOGAK_NVML_SIM_FAULTS=self.faults))
 
     def set_faults(self, line):
         """Standing faults of the simulated GPUs, "0=lost"."""

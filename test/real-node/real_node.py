@@ -15,6 +15,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import isolation  # noqa: E402
+import mps  # noqa: E402
 import node as real_node  # noqa: E402
 import cases  # noqa: E402
 import daemonset  # noqa: E402
@@ -24,7 +25,7 @@ from isolation import control_plane  # noqa: E402
 
 SKIPPED = 77
 ALL = {case.__name__.removeprefix("case_"): case
-       for case in cases.CASES + topology.CASES + daemonset.CASES}
+       for case in cases.CASES + topology.CASES + mps.CASES + daemonset.CASES}
 
 
 def run(runtime, wanted):
