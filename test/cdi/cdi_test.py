@@ -302,8 +302,8 @@ def test_podman(folder):
     root = pathlib.Path(folder, "rootfs")
     make_rootfs(root)
     engine = podman.Podman(folder)
-    if not engine.knows_cdi():
-        raise Left("podman is older than 4.1 and knows no CDI")
+    if engine.why_not():
+        raise Left(engine.why_not())
 
     def look(*devices):
         words = [word for name in devices for word in ("--device", f"{spec['kind']}={name}")]

@@ -32,9 +32,15 @@ class Podman:
             temporary, "--storage-driver", "vfs", "--cgroup-manager", "cgroupfs",
             "--events-backend", "file", "--runtime", shutil.which("runc")]
 
-    def knows_cdi(self):
-        version = self.call("--version").stdout.split()[-1].split(".")
-        return (int(version[0]), int(version[1])) >= OLDEST
+    def why_not(self):
+        """Why it is of no use here, "" when it is."""
+        done = self.call("--version")  # "podman version 4.3.1"
+        if done.returncode != 0:
+            return f"podman does not start: {done.stderr.strip()}"
+        said = done.stdout.split()[-1]
+        if tuple(int(part) for part in said.split(".")[:2]) < OLDEST:
+            return f"podman is {said}, older than {OLDEST[0]}.{OLDEST[1]}, and knows no CDI"
+        return ""
 
     def call(self, *words):
         """A command's exit code, output and errors."""
@@ -45,6 +51,8 @@ class Podman:
         return self.call("load", "--signature-policy", self.policy, "--input", archive)
 
     def run(self, *words):
-        """A container that is gone when it has ended."""
-        return self.call("run", "--rm", "--network", "none", "--cgroup-parent",
+        """A container that is gone when it has ended. All system calls: a sanitizer asks for more
+        than others."""
+        return self.call("run", "--rm", "--network", "none", "--security-opt",
+                         "seccomp=unconfined", "--cgroup-parent",
                          f"/{isolation.cgroup_name()}/podman", *words)
