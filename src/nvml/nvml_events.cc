@@ -57,7 +57,18 @@ GpuEvent NvmlSource::event_of(const abi::EventData& data) {
   return event;
 }
 
+bool NvmlSource::looks_for_losses() {
+  const TimeUs time = now();
+  // Another call may have found one, which is told at once; the clock may have been set back.
+  const bool is_due =
+      time < last_loss_look_ || time - last_loss_look_ >= options_.loss_look_every ||
+      std::ranges::any_of(gpus_, [](const Gpu& gpu) { return gpu.is_lost != gpu.is_told_lost; });
+  if (is_due) last_loss_look_ = time;
+  return is_due;
+}
+
 void NvmlSource::note_losses(std::vector<GpuEvent>& events) {
+  if (!looks_for_losses()) return;
   for (Gpu& gpu : gpus_) {
     // The cheapest question that needs the GPU itself.
     abi::Memory memory{};

@@ -76,7 +76,8 @@ std::unique_ptr<NvmlSource> NvmlSource::of_machine(std::shared_ptr<sim::Machine>
   const sim::UseMachine use(machine.get());
   return std::make_unique<NvmlSource>(
       Library::from_lookup([](const char* name) { return sim::symbol(name); }, "simulation"),
-      Options{.now = std::move(now), .machine = std::move(machine)});
+      // Asked seldom, and when there is something to be seen.
+      Options{.now = std::move(now), .loss_look_every = 0, .machine = std::move(machine)});
 }
 
 Result<std::unique_ptr<NvmlSource>> NvmlSource::open(const std::string& nvml,
@@ -89,7 +90,9 @@ Result<std::unique_ptr<NvmlSource>> NvmlSource::open(const std::string& nvml,
     JOGAK_TRY(
         auto machine,
         sim::Machine::create(std::move(spec), {.faults_file = sim::faults_file_of_environment()}));
-    return of_machine(std::move(machine), std::move(now));
+    auto source = of_machine(std::move(machine), std::move(now));
+    source->options_.loss_look_every = Options{}.loss_look_every;
+    return source;
   }
   JOGAK_TRY(auto library, Library::open(nvml == "auto" ? "" : nvml, driver_roots));
   return std::make_unique<NvmlSource>(std::move(library),

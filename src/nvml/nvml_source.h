@@ -33,6 +33,9 @@ class NvmlSource final : public GpuSource {
  public:
   struct Options {
     std::function<TimeUs()> now;  // microseconds since 1970; empty: the system's clock
+    // poll_events() looks no more often whether GPUs still answer. One that is lost is also found
+    // by whatever else is asked of it.
+    TimeUs loss_look_every = kSecondInUs;
     // The simulation in this process that the library's functions are to be about.
     std::shared_ptr<sim::Machine> machine;
   };
@@ -156,6 +159,7 @@ class NvmlSource final : public GpuSource {
                 const SampleWants& wants, GpmSample& sample);
 
   // nvml_events.cc
+  bool looks_for_losses();
   void note_losses(std::vector<GpuEvent>& events);
   GpuEvent event_of(const abi::EventData& data);
 
@@ -165,6 +169,7 @@ class NvmlSource final : public GpuSource {
   bool is_open_ = false;
   bool is_ended_ = false;  // a call said so; the session is closed before the next
   bool tells_reload_ = false;
+  TimeUs last_loss_look_ = 0;
   std::uint64_t generation_ = 0;
   abi::EventSet events_ = nullptr;
   std::vector<Gpu> gpus_;                           // by index

@@ -187,6 +187,62 @@ TEST(NodeAgent, has_a_page_of_the_last_news) {
               HasSubstr("DCGM_FI_DEV_GPU_TEMP{"));
 }
 
+AgentOptions shared_by_mps(int replicas) {
+  AgentOptions options = NodeRig::defaults();
+  options.plugin.mps_root = "/run/nvidia/mps";
+  options.plugin.sharing = {.kind = SharingKind::Mps,
+                            .resources = {{.name = "nvidia.com/gpu", .replicas = replicas}}};
+  return options;
+}
+
+TEST(NodeAgent, shares_by_mps_are_offered_while_their_daemon_answers) {
+  NodeRig rig(kTwoT4, shared_by_mps(2));
+  rig.start();
+  rig.loop.run_for(3 * kSecondInUs);
+  ASSERT_EQ(rig.mps.size(), 1U);
+  ASSERT_EQ(rig.mps[0].size(), 1U);
+  EXPECT_EQ(rig.mps[0][0].thread_percent, 50);
+  EXPECT_EQ(rig.mps[0][0].gpus.size(), 2U);
+  EXPECT_THAT(rig.offers, IsEmpty()) << "nobody knows yet whether it runs";
+  EXPECT_FALSE(rig.node->has_facts());
+  rig.node->on_mps({{"nvidia.com/gpu", "it starts"}});
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"),
+              ElementsAre("it starts", "it starts", "it starts", "it starts"));
+  rig.node->on_mps({{"nvidia.com/gpu", ""}});
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"),
+              ElementsAre("healthy", "healthy", "healthy", "healthy"));
+  rig.node->on_mps({{"nvidia.com/gpu", "it has ended"}});
+  EXPECT_THAT(rig.offered("nvidia.com/gpu")[3], "it has ended");
+}
+
+TEST(NodeAgent, a_daemon_that_runs_already_is_no_news_to_the_kubelet) {
+  NodeRig rig(kTwoT4, shared_by_mps(2));
+  rig.start();
+  rig.loop.run_ready();
+  rig.node->on_mps({{"nvidia.com/gpu", ""}});
+  ASSERT_EQ(rig.offers.size(), 1U);
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"),
+              ElementsAre("healthy", "healthy", "healthy", "healthy"));
+}
+
+TEST(NodeAgent, another_sharing_wants_other_daemons) {
+  NodeRig rig(kTwoT4, shared_by_mps(2));
+  rig.start();
+  rig.loop.run_ready();
+  rig.node->on_mps({{"nvidia.com/gpu", ""}});
+  PluginConfig config = rig.node->options().plugin;
+  config.sharing.rename_by_default = true;
+  rig.node->set_config(config);
+  ASSERT_EQ(rig.mps.size(), 2U);
+  EXPECT_EQ(rig.mps[1].at(0).resource, "nvidia.com/gpu.shared");
+  EXPECT_THAT(rig.offered("nvidia.com/gpu.shared")[0], HasSubstr("not asked yet"));
+  config.sharing = {};
+  rig.node->set_config(config);
+  ASSERT_EQ(rig.mps.size(), 3U);
+  EXPECT_THAT(rig.mps[2], IsEmpty());
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"), ElementsAre("healthy", "healthy"));
+}
+
 TEST(NodeAgent, another_configuration_takes_force_at_once) {
   NodeRig rig(kTwoT4);
   rig.start();

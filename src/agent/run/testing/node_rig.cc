@@ -71,6 +71,7 @@ void NodeRig::make_node() {
     });
   };
   ports.holds = [this](std::map<PodName, std::string> told) { holds = std::move(told); };
+  ports.want_mps = [this](std::vector<MpsDaemon> daemons) { mps.push_back(std::move(daemons)); };
   ports.note = [this](NodeNote note) { notes.push_back(std::move(note)); };
   ports.failure = [this](const Error& error) { failures.push_back(error.what); };
   node = std::make_unique<NodeAgent>(

@@ -57,6 +57,7 @@ struct NodeRig {
   std::vector<PluginSnapshotPtr> offers;
   std::vector<NodeWish> wishes;
   std::map<PodName, std::string> holds;
+  std::vector<std::vector<MpsDaemon>> mps;  // each time that others were wanted
   std::vector<NodeNote> notes;
   std::vector<std::string> failures;
   std::vector<Holding> holdings;
