@@ -256,7 +256,9 @@ Result<MigConfig> find_config(const MigConfigs& configs, std::string_view name) 
   if (at != configs.end()) return *at;
   std::vector<std::string> names;
   for (const MigConfig& config : configs) names.push_back(config.name);
-  return fail(Errc::NotFound, "there is no MIG config {}{}", name, did_you_mean(name, names));
+  std::string cure = did_you_mean(name, names);
+  if (cure.empty()) cure = fmt::format("; there are {}", fmt::join(names, ", "));
+  return fail(Errc::NotFound, "there is no MIG config {}{}", name, cure);
 }
 
 Result<std::vector<MigGoal>> config_goals(const MigConfig& config, const nvml::NodeFacts& node) {

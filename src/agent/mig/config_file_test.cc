@@ -158,6 +158,8 @@ TEST(MigConfigFile, MeansGpusInOrder) {
   EXPECT_EQ((*goals)[1].wanted.size(), 2U);
   EXPECT_EQ(find_config(configs, "two-kind").error().what,
             "there is no MIG config two-kind; did you mean two-kinds?");
+  EXPECT_TRUE(
+      find_config(configs, "x").error().what.starts_with("there is no MIG config x; there are "));
 }
 
 TEST(MigConfigFile, AMatchOfNothingIsAnError) {

@@ -198,7 +198,7 @@ std::string MigGeometry::counts_text(const MigCounts& counts) const {
     const int count = counts[index(p)];
     if (count > 0) parts.push_back(fmt::format("{} x {}", count, name(p)));
   }
-  return parts.empty() ? "no instances" : fmt::format("{}", fmt::join(parts, ", "));
+  return parts.empty() ? "an empty layout" : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace jogak::agent

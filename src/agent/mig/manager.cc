@@ -130,13 +130,24 @@ MigGpuReport refused(MigGpuReport report, std::string reason) {
   return report;
 }
 
+// Everything goes, what a crash left as well. An empty geometry will do: only what lies where
+// counts.
+std::vector<MigStep> destroy_all(const nvml::GpuFacts& gpu,
+                                 std::span<const nvml::ProcessFacts> processes,
+                                 const MigHolders& holders) {
+  const auto geometry = MigGeometry::from_facts(gpu.mig_profiles);
+  const auto present =
+      mig_present(geometry ? *geometry : MigGeometry(), gpu.mig_instances, processes, holders);
+  std::vector<MigStep> steps;
+  for (const MigPresent& instance : present) steps.push_back(destroy_step(instance));
+  return steps;
+}
+
 // The part of plan_goal for MIG off.
 MigGpuReport plan_disabled(const nvml::GpuFacts& gpu, std::span<const nvml::ProcessFacts> processes,
                            const MigHolders& holders, MigGpuReport report) {
   if (auto blocker = mode_blocker(gpu, processes, holders)) return refused(report, *blocker);
-  for (const MigShapeInstance& instance : report.before.instances) {
-    report.steps.push_back({.kind = MigStep::Kind::Destroy, .gi_id = -1, .instance = instance});
-  }
+  report.steps = destroy_all(gpu, processes, holders);
   report.steps.push_back({.kind = MigStep::Kind::Disable, .gi_id = -1, .instance = {}});
   report.state = mode_needs_reset(gpu) ? MigState::NeedsReset : MigState::Done;
   if (report.state == MigState::NeedsReset) {
@@ -463,13 +474,7 @@ Result<bool> MigManager::set_mode(MigJournalEntry& entry, bool is_enabled, const
     }
   }
   std::vector<MigStep> steps;
-  if (!is_enabled) {
-    // An empty geometry will do: only what lies where counts.
-    const auto geometry = MigGeometry::from_facts(gpu.mig_profiles);
-    const auto present = mig_present(geometry ? *geometry : MigGeometry(), gpu.mig_instances,
-                                     seen.processes, holders);
-    for (const MigPresent& instance : present) steps.push_back(destroy_step(instance));
-  }
+  if (!is_enabled) steps = destroy_all(gpu, seen.processes, holders);
   steps.push_back({.kind = is_enabled ? MigStep::Kind::Enable : MigStep::Kind::Disable,
                    .gi_id = -1,
                    .instance = {}});
