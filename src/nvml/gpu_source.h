@@ -174,6 +174,7 @@ struct GpuFacts {
   bool has_gpm = false;
   int nvlinks = 0;  // NVLinks that are up, to whatever
   int nvlinks_to_switch = 0;
+  int nvlinks_max = 0;  // that the board has; with MIG on all of them are down
   Reading<FabricFacts> fabric;
 
   bool mig_capable = false;

@@ -167,7 +167,7 @@ void NvmlSource::read_limits(Gpu& gpu) {
 }
 
 void NvmlSource::read_links(Gpu& gpu) {
-  gpu.facts.nvlinks = gpu.facts.nvlinks_to_switch = gpu.link_slots = 0;
+  gpu.facts.nvlinks = gpu.facts.nvlinks_to_switch = gpu.facts.nvlinks_max = gpu.link_slots = 0;
   // Newer boards have more links than any header: ask until there are none.
   for (std::uint32_t link = 0; link < 2 * abi::kNvlinksMax; ++link) {
     abi::Enum is_active = 0;
@@ -176,7 +176,7 @@ void NvmlSource::read_links(Gpu& gpu) {
       missed(result, &gpu);
       return;
     }
-    gpu.link_slots = static_cast<int>(link) + 1;
+    gpu.facts.nvlinks_max = gpu.link_slots = static_cast<int>(link) + 1;
     if (is_active == 0) continue;
     ++gpu.facts.nvlinks;
     abi::Enum type = 0;

@@ -103,11 +103,32 @@ void record_limits(const GpuFacts& facts, sim::GpuSpec& gpu) {
   keep_unsupported(gpu, facts.addressing_mode, "nvmlDeviceGetAddressingMode");
 }
 
-void record_links(const GpuFacts& facts, sim::GpuSpec& gpu) {
-  gpu.nvlink = {.count = facts.nvlinks,
-                .version = 0,
-                .speed_mbps = 0,
-                .to_switch = facts.nvlinks_to_switch > 0};
+// What the catalogue knows of a board with this id; nothing of one that it has not.
+sim::NvlinkSpec catalogue_links(std::uint32_t pci_device_id) {
+  for (const std::string& name : sim::model_names()) {
+    const auto model = sim::find_model(name);
+    if (model && model->pci_device_id == pci_device_id) return model->nvlink;
+  }
+  return {};
+}
+
+// With MIG on every link is down, and NVML tells how many there are but not what they end in: a
+// board of the same kind in this node shows it, or else the catalogue knows.
+sim::NvlinkSpec links_of(const NodeFacts& node, const GpuFacts& facts) {
+  const sim::NvlinkSpec known = catalogue_links(facts.pci_device_id);
+  const bool are_hidden = facts.mig_enabled && facts.nvlinks == 0;
+  const bool has_twin = std::ranges::any_of(node.gpus, [&](const GpuFacts& other) {
+    return other.pci_device_id == facts.pci_device_id && other.nvlinks_to_switch > 0;
+  });
+  return {.count = are_hidden ? facts.nvlinks_max : facts.nvlinks,
+          .version = known.version,
+          .speed_mbps = known.speed_mbps,
+          .to_switch = are_hidden ? facts.nvlinks_max > 0 && (has_twin || known.to_switch)
+                                  : facts.nvlinks_to_switch > 0};
+}
+
+void record_links(const NodeFacts& node, const GpuFacts& facts, sim::GpuSpec& gpu) {
+  gpu.nvlink = links_of(node, facts);
   for (std::size_t other = 0; other < facts.links.size(); ++other) {
     const LinkFacts& link = facts.links[other];
     if (link.pcie == LinkKind::Self) continue;
@@ -277,7 +298,7 @@ sim::MachineSpec record_machine(const NodeFacts& node, const std::vector<GpuSamp
     sim::GpuSpec gpu;
     record_board(facts, gpu);
     record_limits(facts, gpu);
-    record_links(facts, gpu);
+    record_links(node, facts, gpu);
     record_mig(facts, gpu);
     if (i < samples.size()) {
       record_readings(samples[i], gpu);

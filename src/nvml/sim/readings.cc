@@ -201,7 +201,7 @@ std::int64_t pcie_bytes(const Machine& machine, const GpuState& gpu, bool is_rx)
 }
 
 std::int64_t nvlink_bytes(const Machine& machine, const GpuState& gpu, int link) {
-  if (machine.is_link_down(gpu.index, link)) return 0;
+  if (gpu.mig_enabled || machine.is_link_down(gpu.index, link)) return 0;
   return std::llround(load_seconds(machine, gpu) * static_cast<double>(kNvlinkBytesPerPercent));
 }
 
