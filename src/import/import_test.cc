@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
+
+#include "core/filter/gpu_devices.h"
 
 namespace jogak::importer {
 namespace {
@@ -273,6 +276,25 @@ TEST(Import, SaysWhatIsWrongWithDevices) {
   EXPECT_EQ(import_error(node("n1", one_line)),
             "cluster.json: Node n1: metadata.annotations[\"jogak.io/gpus\"]: [0].mig.instances: "
             "1g.10gb cannot start at slice 2 there");
+}
+
+// As the agent writes it of a GPU whose 3g.20gb is cut into parts (annotations_test.cc there).
+TEST(Import, AnInstanceThatIsNotListedIsNotGivenOut) {
+  Cluster cluster;
+  import_ok(cluster, node("n1", R"({"jogak.io/gpus":"[{\"mig\":{\"enabled\":true,)"
+                                R"(\"instances\":[{\"profile\":\"1g.5gb\",\"start\":4}]}}]"})",
+                          "NVIDIA-A100-SXM4-40GB"));
+  for (const auto& [name, profile, places] :
+       {std::tuple("small", "1g.5gb", 1), std::tuple("half", "3g.20gb", 0)}) {
+    import_ok(cluster, pod({.name = name,
+                            .annotations = fmt::format(R"({{"jogak.io/mig-profile":"{}"}})",
+                                                       profile)}));
+    const core::Shape& shape = cluster.shape_of(*cluster.find_pod("team-a", name));
+    EXPECT_EQ(core::count_mig_places(cluster, shape, cluster.node(*cluster.find_node("n1")), 9,
+                                     false),
+              places)
+        << profile;
+  }
 }
 
 TEST(Import, HugeRequestsAreRefusedAndHugeCapacityIsCut) {

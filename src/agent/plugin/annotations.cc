@@ -15,6 +15,18 @@ constexpr std::size_t kGpusMax = 32;
 constexpr std::string_view kGpuResource = "nvidia.com/gpu";
 constexpr std::string_view kVendorPrefix = "nvidia.com/";
 
+// GPU instances that are cut into parts: nobody can be given one whole.
+std::set<int> parted_instances(const nvml::GpuFacts& gpu) {
+  std::set<int> seen;
+  std::set<int> parted;
+  for (const nvml::MigInstanceFacts& row : gpu.mig_instances) {
+    if (row.ci_id < 0) continue;
+    const bool is_part = !row.gi_profile.empty() && row.profile != row.gi_profile;
+    if (!seen.insert(row.gi_id).second || is_part) parted.insert(row.gi_id);
+  }
+  return parted;
+}
+
 void write_gpu(JsonWriter& json, const nvml::GpuFacts& gpu, const UnhealthyReasons& unhealthy,
                bool is_mig_dynamic) {
   json.begin_object();
@@ -35,10 +47,14 @@ void write_gpu(JsonWriter& json, const nvml::GpuFacts& gpu, const UnhealthyReaso
   if (gpu.mig_enabled) {
     json.key("mig").begin_object();
     json.field("enabled", true);
-    if (is_mig_dynamic) json.field("dynamic", true);
+    const std::set<int> parted = parted_instances(gpu);
+    // Who holds parts is not known to the scheduler: where there are any it must not count on
+    // their slices, neither for what is listed nor for what could be cut.
+    if (is_mig_dynamic && parted.empty()) json.field("dynamic", true);
     std::set<std::pair<int, std::string>> instances;  // each GPU instance once
     for (const nvml::MigInstanceFacts& instance : gpu.mig_instances) {
       if (instance.ci_id < 0 || unhealthy.contains(instance.uuid)) continue;
+      if (parted.contains(instance.gi_id)) continue;
       instances.emplace(instance.placement.start,
                         instance.gi_profile.empty() ? instance.profile : instance.gi_profile);
     }

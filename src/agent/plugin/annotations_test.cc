@@ -43,6 +43,25 @@ TEST(GpusAnnotation, the_scheduler_reads_what_the_agent_writes) {
   EXPECT_EQ((*devices)[2].mig_instances[1].start, 4);
 }
 
+// What is given out of it: import_test.cc, AnInstanceThatIsNotListedIsNotGivenOut.
+TEST(GpusAnnotation, an_instance_in_parts_is_no_whole_one) {
+  auto facts = a100_node(1);
+  cut(facts, 0, {"3g.20gb", "1g.5gb"});
+  auto& rows = facts.gpus[0].mig_instances;
+  rows[0].profile = "1c.3g.20gb";
+  const std::string one_part = gpus_annotation(facts, {}, true);
+  const auto devices = kube::parse_gpu_devices(one_part);
+  ASSERT_TRUE(devices) << devices.error().what;
+  EXPECT_FALSE((*devices)[0].mig_dynamic) << "nothing is cut from the slices of the parts";
+  ASSERT_EQ((*devices)[0].mig_instances.size(), 1U);
+  EXPECT_EQ((*devices)[0].mig_instances[0].profile, "1g.5gb");
+  EXPECT_EQ((*devices)[0].mig_instances[0].start, 4);
+  rows.insert(rows.begin() + 1, rows[0]);
+  rows[1].ci_id = 1;
+  rows[1].uuid += "-b";
+  EXPECT_EQ(gpus_annotation(facts, {}, true), one_part);
+}
+
 TEST(GpusAnnotation, unhealthy_gpus_say_so) {
   const auto devices =
       kube::parse_gpu_devices(gpus_annotation(a100_node(2), {{gpu_uuid(1), "xid 79"}}, false));
