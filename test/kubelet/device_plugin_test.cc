@@ -275,6 +275,28 @@ TEST_F(DevicePluginTest, a_start_is_refused_while_an_earlier_owner_stays) {
   EXPECT_TRUE(kubelet_.restart_container("default", "a", "main"));
 }
 
+// Another configuration under the same resource name: pods share by design from then on, and each
+// has its device for itself again once the sharing ends.
+TEST_F(DevicePluginTest, shares_that_come_with_a_configuration_do_not_wait_for_each_other) {
+  AgentThread agent(kubelet_.socket(), {.facts = a100_node(1)}, /*leftover_wait=*/0);
+  ASSERT_TRUE(wait_for(kGpu, {1, 1}));
+  agent.change([](NodeState& state) {
+    state.leftovers = {{.pid = 42, .name = "python", .device = gpu_uuid(0), .is_pod = true}};
+    state.config.sharing = {.kind = agent::SharingKind::TimeSlicing,
+                            .resources = {{.name = kGpu, .replicas = 4}}};
+  });
+  ASSERT_TRUE(wait_for(kGpu, {4, 4}) && kubelet_.wait([&] { return agent.is_ready(); }));
+  EXPECT_TRUE(kubelet_.run(pod_with("a", kGpu, 1)));
+  EXPECT_TRUE(kubelet_.run(pod_with("b", kGpu, 1)));
+  EXPECT_EQ(agent.leftover_asks(), 0);
+  kubelet_.remove("default", "a");
+  kubelet_.remove("default", "b");
+  agent.change([](NodeState& state) { state.config.sharing = {}; });
+  ASSERT_TRUE(wait_for(kGpu, {1, 1}) && kubelet_.wait([&] { return agent.is_ready(); }));
+  EXPECT_FALSE(kubelet_.run(pod_with("c", kGpu, 1)));
+  EXPECT_EQ(agent.leftover_asks(), 1);
+}
+
 TEST_F(DevicePluginTest, pod_resources_are_read_with_one_entry_per_device) {
   AgentThread agent(kubelet_.socket(), {.facts = a100_node(4)});
   ASSERT_TRUE(wait_for(kGpu, {4, 4}));

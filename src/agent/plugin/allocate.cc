@@ -34,24 +34,26 @@ class Answerer {
     for (const PluginDevice* const device : devices_) {
       names_.push_back(config_.id_strategy == IdStrategy::Index ? device->index : device->uuid);
     }
+    for (const int channel : config_.imex_channels) {
+      if (host_.has_node(imex_node(channel))) channels_.push_back(channel);
+    }
   }
 
   ContainerAnswer answer() {
     add_cdi();
     if (config_.uses(ListStrategy::Envvar)) {
       answer_.env.emplace(kVisibleDevices, fmt::format("{}", fmt::join(names_, ",")));
-      if (!config_.imex_channels.empty()) {
-        answer_.env["NVIDIA_IMEX_CHANNELS"] =
-            fmt::format("{}", fmt::join(config_.imex_channels, ","));
+      if (!channels_.empty()) {
+        answer_.env["NVIDIA_IMEX_CHANNELS"] = fmt::format("{}", fmt::join(channels_, ","));
       }
     }
     if (config_.uses(ListStrategy::VolumeMounts)) add_volume_mounts();
-    if (config_.uses(ListStrategy::Envvar) || config_.uses(ListStrategy::VolumeMounts)) {
-      if (config_.gdrcopy) answer_.env["NVIDIA_GDRCOPY"] = "enabled";
-      if (config_.gds) answer_.env["NVIDIA_GDS"] = "enabled";
-      if (config_.mofed) answer_.env["NVIDIA_MOFED"] = "enabled";
-      if (config_.pass_device_specs) add_device_nodes();
-    }
+    if (config_.gdrcopy) answer_.env["NVIDIA_GDRCOPY"] = "enabled";
+    if (config_.gds) answer_.env["NVIDIA_GDS"] = "enabled";
+    if (config_.mofed) answer_.env["NVIDIA_MOFED"] = "enabled";
+    const bool is_cdi_alone =
+        !config_.uses(ListStrategy::Envvar) && !config_.uses(ListStrategy::VolumeMounts);
+    if (config_.pass_device_specs && !is_cdi_alone) add_device_nodes();
     if (resource_.sharing == SharingKind::Mps) add_mps();
     return std::move(answer_);
   }
@@ -64,10 +66,11 @@ class Answerer {
       names.push_back(fmt::format("{}/{}={}", kCdiVendor, kind, name));
     };
     for (const std::string& name : names_) add("gpu", name);
-    for (const int channel : config_.imex_channels) add("imex-channel", std::to_string(channel));
-    if (config_.gds) add("gds", "all");
-    if (config_.mofed) add("mofed", "all");
-    if (config_.gdrcopy) add("gdrcopy", "all");
+    // A name that no CDI file has would fail the container.
+    for (const int channel : channels_) add("imex-channel", std::to_string(channel));
+    for (const std::string_view kind : config_.extra_kinds()) {
+      if (!host_.extra_nodes(kind).empty()) add(kind, "all");
+    }
     if (config_.uses(ListStrategy::CdiAnnotations)) {
       // Named by its first device: the annotations of one container need different names only.
       answer_.annotations.emplace(
@@ -99,7 +102,7 @@ class Answerer {
       answer_.mounts.push_back({.host_path = "/dev/null",
                                 .container_path = fmt::format("{}/{}", kVolumeMountRoot, name)});
     }
-    for (const int channel : config_.imex_channels) {
+    for (const int channel : channels_) {
       answer_.mounts.push_back({.host_path = "/dev/null",
                                 .container_path = fmt::format("{}/{}", kImexMountRoot, channel)});
     }
@@ -125,9 +128,7 @@ class Answerer {
       }
     }
     for (const std::string_view path : kControlNodes) add_node(path);
-    for (const int channel : config_.imex_channels) {
-      add_node(fmt::format("/dev/nvidia-caps-imex-channels/channel{}", channel));
-    }
+    for (const int channel : channels_) add_node(imex_node(channel));
   }
 
   void add_mps() {
@@ -147,9 +148,21 @@ class Answerer {
   const PluginResource& resource_;
   std::vector<const PluginDevice*> devices_;
   std::vector<std::string> names_;
+  std::vector<int> channels_;  // of IMEX, those that are there
   std::set<std::string, std::less<>> nodes_;
   ContainerAnswer answer_;
 };
+
+// "" where every channel that is asked for is there.
+std::string imex_problem(const PluginConfig& config, const HostFiles& host) {
+  for (const int channel : config.imex_channels) {
+    if (host.has_node(imex_node(channel))) continue;
+    return fmt::format("imex channel {} is not there: no {}; {}", channel, imex_node(channel),
+                       config.imex_required ? "it is required, so no gpu can be used"
+                                            : "containers do without it");
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -159,7 +172,17 @@ PluginSnapshotPtr make_snapshot(const nvml::NodeFacts& facts, const PluginConfig
   snapshot->config = config;
   snapshot->host = host;
   snapshot->gpus = facts.gpus;
-  snapshot->inventory = make_inventory(facts, config, unhealthy);
+  const std::string problem = imex_problem(config, host);
+  if (problem.empty()) {
+    snapshot->inventory = make_inventory(facts, config, unhealthy);
+    return snapshot;
+  }
+  UnhealthyReasons all = unhealthy;
+  if (config.imex_required) {
+    for (const nvml::GpuFacts& gpu : facts.gpus) all.try_emplace(gpu.uuid, problem);
+  }
+  snapshot->inventory = make_inventory(facts, config, all);
+  snapshot->inventory.problems.push_back(problem);
   return snapshot;
 }
 

@@ -28,6 +28,7 @@ struct PluginSnapshot {
 };
 using PluginSnapshotPtr = std::shared_ptr<const PluginSnapshot>;
 
+// An IMEX channel that is required and not there makes every device unhealthy.
 PluginSnapshotPtr make_snapshot(const nvml::NodeFacts& facts, const PluginConfig& config,
                                 const HostFiles& host, const UnhealthyReasons& unhealthy);
 

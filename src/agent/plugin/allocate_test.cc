@@ -23,6 +23,7 @@ HostFiles host_with_nodes() {
                        "/dev/nvidia1",
                        "/dev/nvidiactl",
                        "/dev/nvidia-uvm",
+                       "/dev/nvidia-fs0",
                        "/dev/nvidia-caps/nvidia-cap66",
                        "/dev/nvidia-caps/nvidia-cap67"};
   host.mig_caps = {{"gpu0/gi7/access", 66}, {"gpu0/gi7/ci0/access", 67}};
@@ -76,6 +77,8 @@ TEST(Allocate, cdi_names_and_nothing_else) {
   config.list_strategies = {ListStrategy::CdiAnnotations, ListStrategy::CdiCri};
   config.pass_device_specs = true;
   config.gds = true;
+  config.gdrcopy = config.mofed = true;  // not on this node, so no CDI file has them
+  config.imex_channels = {0};            // the same
   const ContainerAnswer got = answer(config, {gpu_uuid(0), gpu_uuid(1)});
   const std::string first = "k8s.device-plugin.nvidia.com/gpu=" + gpu_uuid(0);
   const std::string second = "k8s.device-plugin.nvidia.com/gpu=" + gpu_uuid(1);
@@ -86,7 +89,43 @@ TEST(Allocate, cdi_names_and_nothing_else) {
   EXPECT_TRUE(key.starts_with("cdi.k8s.io/nvidia-device-plugin_")) << key;
   EXPECT_LE(key.size() - std::string("cdi.k8s.io/").size(), 63U);
   EXPECT_EQ(value, first + "," + second + "," + gds);
-  EXPECT_TRUE(got.env.empty() && got.devices.empty());
+  EXPECT_FALSE(got.env.contains(kVisible));
+  EXPECT_EQ(got.env.at("NVIDIA_GDS"), "enabled");
+  EXPECT_TRUE(got.devices.empty());
+}
+
+TEST(Allocate, an_imex_channel_that_is_there_is_given_in_every_way) {
+  PluginConfig config;
+  config.pass_device_specs = true;
+  config.imex_channels = {0};
+  config.imex_required = true;
+  HostFiles host = host_with_nodes();
+  const auto with = [&](ListStrategy strategy) {
+    config.list_strategies = {strategy};
+    const auto snapshot = make_snapshot(a100_node(1), config, host, {});
+    return *allocate(*snapshot, kGpu, {gpu_uuid(0)});
+  };
+  host.device_nodes.insert(imex_node(0));
+  const ContainerAnswer by_env = with(ListStrategy::Envvar);
+  EXPECT_EQ(by_env.env.at("NVIDIA_IMEX_CHANNELS"), "0");
+  EXPECT_EQ(paths(by_env).back(), "/dev/nvidia-caps-imex-channels/channel0");
+  EXPECT_EQ(with(ListStrategy::VolumeMounts).mounts.back().container_path,
+            "/var/run/nvidia-container-devices/imex/0");
+  EXPECT_EQ(with(ListStrategy::CdiCri).cdi_devices.back(),
+            "k8s.device-plugin.nvidia.com/imex-channel=0");
+}
+
+TEST(Allocate, an_imex_channel_that_is_not_there_is_left_out_or_required) {
+  PluginConfig config;
+  config.imex_channels = {0};
+  EXPECT_FALSE(answer(config, {gpu_uuid(0)}).env.contains("NVIDIA_IMEX_CHANNELS"));
+  const auto without = make_snapshot(a100_node(1), config, {}, {});
+  EXPECT_TRUE(without->inventory.find(kGpu)->devices[0].is_healthy);
+  EXPECT_EQ(without->inventory.problems.size(), 1U);
+  config.imex_required = true;
+  const auto required = make_snapshot(a100_node(1), config, {}, {});
+  EXPECT_FALSE(required->inventory.find(kGpu)->devices[0].is_healthy);
+  EXPECT_NE(required->inventory.problems[0].find("channel0"), std::string::npos);
 }
 
 TEST(Allocate, device_nodes_that_are_there) {

@@ -74,17 +74,15 @@ class SpecMaker {
     return spec;
   }
 
-  Doc nodes_matching(std::string_view prefix, std::string_view also = "") const {
+  Doc extra_nodes(std::string_view kind) const {
     Doc nodes = Doc::array();
-    for (const std::string& path : host_.device_nodes) {
-      if (path.starts_with(prefix) || path == also) nodes.push(node(path));
-    }
+    for (const std::string& path : host_.extra_nodes(kind)) nodes.push(node(path));
     return nodes;
   }
 
   // Only nodes that are there or can be made: another fails every container that names the device.
   void add_node(Doc& nodes, const std::string& path) const {
-    if (host_.device_nodes.contains(path) || host_.numbers.contains(path)) nodes.push(node(path));
+    if (host_.has_node(path)) nodes.push(node(path));
   }
 
  private:
@@ -260,22 +258,13 @@ std::vector<CdiFile> make_cdi_files(const nvml::NodeFacts& facts, const PluginCo
     }
   };
   add("gpu", maker.gpus());
-  if (config.gds) {
-    add("gds", maker.nodes_only("gds", {{"all", maker.nodes_matching("/dev/nvidia-fs")}}));
-  }
-  if (config.mofed) {
-    add("mofed",
-        maker.nodes_only("mofed", {{"all", maker.nodes_matching("/dev/infiniband/uverbs",
-                                                                "/dev/infiniband/rdma_cm")}}));
-  }
-  if (config.gdrcopy) {
-    add("gdrcopy", maker.nodes_only("gdrcopy", {{"all", maker.nodes_matching("/dev/gdrdrv")}}));
+  for (const std::string_view kind : config.extra_kinds()) {
+    add(kind, maker.nodes_only(kind, {{"all", maker.extra_nodes(kind)}}));
   }
   std::vector<std::pair<std::string, Doc>> channels;
   for (const int channel : config.imex_channels) {
-    const std::string path = fmt::format("/dev/nvidia-caps-imex-channels/channel{}", channel);
     Doc nodes = Doc::array();
-    maker.add_node(nodes, path);
+    maker.add_node(nodes, imex_node(channel));
     channels.emplace_back(std::to_string(channel), std::move(nodes));
   }
   add("imex-channel", maker.nodes_only("imex-channel", channels));

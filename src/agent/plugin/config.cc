@@ -165,11 +165,11 @@ Result<void> set_imex_channels(PluginConfig& config, std::string_view text) {
   return {};
 }
 
+// It changes nothing here, so all that was right elsewhere is, and nothing but that.
 Result<void> set_sleep_interval(PluginConfig& config, std::string_view text) {
+  if (text == "infinite") return {};
   const auto span = parse_span(text);
-  if (!span || *span < kSecondInUs) {
-    return invalid("\"{}\" is not a span of 1s or more; use e.g. \"60s\"", text);
-  }
+  if (!span) return invalid("\"{}\" is not a span; use e.g. \"60s\", or \"infinite\"", text);
   config.gfd.sleep_interval = *span;
   return {};
 }
@@ -308,8 +308,8 @@ class FileReader {
       : config_(config), warnings_(warnings) {}
 
   void read(YamlFields& fields) {
-    const std::string version = fields.required_text("version");
-    if (!version.empty() && version != "v1") {
+    const std::string version = fields.text("version", "v1");
+    if (version != "v1") {
       fields.bad("version", fmt::format("\"{}\" is not known; use v1", version));
     }
     if (auto flags = fields.map("flags")) read_flags(*flags);
@@ -382,9 +382,10 @@ class FileReader {
     resource.replicas = static_cast<int>(entry.integer("replicas", 0, 0, 1000));
     if (!entry.has("replicas")) entry.bad("replicas", "is missing; give a number, e.g. 4");
     const std::string rename = entry.text("rename", "");
-    if (!rename.empty() && rename != resource.name + ".shared" &&
-        rename != resource.name.substr(resource.name.find('/') + 1) + ".shared") {
-      warn(entry, "rename", "only renameByDefault, which adds .shared, has");
+    const bool is_usual = rename == resource.name + ".shared" ||
+                          rename == resource.name.substr(resource.name.find('/') + 1) + ".shared";
+    if (!rename.empty() && !(is_usual && sharing.rename_by_default)) {
+      warn(entry, "rename", "only renameByDefault: true, which adds .shared, has");
     }
     if (entry.has("devices") && !is_all(entry)) {
       warn(entry, "devices", "shares are made of all devices of the resource");
@@ -494,6 +495,14 @@ int SharingConfig::replicas_of(std::string_view resource) const {
 
 bool PluginConfig::uses(ListStrategy strategy) const {
   return std::ranges::find(list_strategies, strategy) != list_strategies.end();
+}
+
+std::vector<std::string_view> PluginConfig::extra_kinds() const {
+  std::vector<std::string_view> kinds;
+  if (gds) kinds.emplace_back("gds");
+  if (mofed) kinds.emplace_back("mofed");
+  if (gdrcopy) kinds.emplace_back("gdrcopy");
+  return kinds;
 }
 
 std::span<const PluginSetting> plugin_settings() {

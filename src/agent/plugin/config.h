@@ -84,6 +84,8 @@ struct PluginConfig {
 
   bool uses(ListStrategy strategy) const;
   bool uses_cdi() const { return uses(ListStrategy::CdiAnnotations) || uses(ListStrategy::CdiCri); }
+  // CDI classes of what containers get besides GPUs: "gds", "mofed", "gdrcopy", those that are on.
+  std::vector<std::string_view> extra_kinds() const;
   const std::string& host_dev_root() const { return dev_root.empty() ? driver_root : dev_root; }
   friend bool operator==(const PluginConfig&, const PluginConfig&) = default;
 };

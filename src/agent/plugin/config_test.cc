@@ -111,7 +111,6 @@ TEST(PluginConfig, errors_name_the_place_and_the_cure) {
   const auto has = [](const Result<ReadConfig>& result, std::string_view what) {
     EXPECT_NE(error_of(result).find(what), std::string::npos) << error_of(result);
   };
-  has(read("flags: {}\n"), "version");
   has(read("version: v2\n"), "use v1");
   has(read("version: v1\nflags: {migStrategy: doubled}\n"),
       "flags.migStrategy: \"doubled\" is not");
@@ -204,6 +203,29 @@ TEST(PluginConfig, what_has_no_effect_is_said) {
       "    resources:\n    - {name: gpu, replicas: 2, rename: mine, devices: [0, 1]}\n");
   ASSERT_TRUE(result) << error_of(result);
   EXPECT_EQ(result->warnings.size(), 3U);
+}
+
+TEST(PluginConfig, a_new_name_without_the_switch_is_said_to_have_no_effect) {
+  const std::string resources =
+      "resources: [{name: nvidia.com/gpu, replicas: 2, "
+      "rename: nvidia.com/gpu.shared}]}}\n";
+  const auto off = read("version: v1\nsharing: {timeSlicing: {" + resources);
+  ASSERT_TRUE(off) << error_of(off);
+  EXPECT_EQ(off->warnings.size(), 1U);
+  const auto on = read("version: v1\nsharing: {timeSlicing: {renameByDefault: true, " + resources);
+  ASSERT_TRUE(on) << error_of(on);
+  EXPECT_TRUE(on->warnings.empty());
+}
+
+// Files that the programs of before took are taken.
+TEST(PluginConfig, what_others_let_pass_is_no_error) {
+  EXPECT_EQ(read("flags: {migStrategy: mixed}\n")->config.mig_strategy, MigStrategy::Mixed);
+  for (const std::string_view span : {"infinite", "500ms", "1m30s"}) {
+    const auto result =
+        read(fmt::format("version: v1\nflags: {{gfd: {{sleepInterval: {}}}}}\n", span));
+    EXPECT_TRUE(result) << error_of(result);
+  }
+  EXPECT_FALSE(read("version: v1\nflags: {gfd: {sleepInterval: often}}\n"));
 }
 
 TEST(PluginConfig, flags_are_taken_out_of_a_command_line) {

@@ -214,8 +214,7 @@ DeviceNodes wanted_device_nodes(const KernelTables& tables, const nvml::NodeFact
     }
   }
   for (const int channel : config.imex_channels) {
-    add(fmt::format("/dev/nvidia-caps-imex-channels/channel{}", channel),
-        major_of("nvidia-caps-imex-channels"), channel);
+    add(imex_node(channel), major_of("nvidia-caps-imex-channels"), channel);
   }
   const int caps_major = major_of("nvidia-caps");
   for (const std::string& key : instance_keys(facts)) {

@@ -107,7 +107,13 @@ DevicePlugin::~DevicePlugin() {
 void DevicePlugin::update(PluginSnapshotPtr snapshot) {
   snapshot_ = std::move(snapshot);
   for (auto& [name, served] : served_) {
-    if (served->server) served->server->publish(snapshot_);
+    if (!served->server) continue;
+    served->server->publish(snapshot_);
+    // The kubelet learns with Register whether it has to ask before each start.
+    const bool is_offered = snapshot_->inventory.find(name) != nullptr;
+    if (is_offered && asks_before_start(name) != served->server->requires_pre_start()) {
+      serve(*served);
+    }
   }
   for (const PluginResource& resource : snapshot_->inventory.resources) {
     std::unique_ptr<Served>& served = served_[resource.name];
@@ -116,6 +122,12 @@ void DevicePlugin::update(PluginSnapshotPtr snapshot) {
     served->name = resource.name;
     serve(*served);
   }
+}
+
+// Shares have other processes on the device by design.
+bool DevicePlugin::asks_before_start(const std::string& name) const {
+  const PluginResource* const resource = snapshot_->inventory.find(name);
+  return ask_leftovers_ && (resource == nullptr || resource->replicas == 1);
 }
 
 void DevicePlugin::serve(Served& served) {
@@ -148,9 +160,7 @@ void DevicePlugin::serve(Served& served) {
                  {{"resource", name}, {"call", call}, {"reason", problem}});
     });
   };
-  // Shares have other processes on the device by design.
-  const PluginResource* const resource = snapshot_->inventory.find(name);
-  if (ask_leftovers_ && (resource == nullptr || resource->replicas == 1)) {
+  if (asks_before_start(name)) {
     events.pre_start = [this, post, name](std::vector<std::string> ids, PluginServer::Done done) {
       post([this, name, ids = std::move(ids), done = std::move(done)] {
         pre_start(name, ids, done);

@@ -77,6 +77,7 @@ class DevicePlugin {
   struct Served;
   struct Start;  // of a container, waiting for leftovers to end
 
+  bool asks_before_start(const std::string& name) const;
   void serve(Served& served);
   void register_resource(Served& served);
   void register_later(Served& served);

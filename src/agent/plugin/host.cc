@@ -167,6 +167,26 @@ int HostFiles::mig_cap(int minor, int gi_id, int ci_id) const {
   return it == mig_caps.end() ? -1 : it->second;
 }
 
+bool HostFiles::has_node(std::string_view path) const {
+  return device_nodes.contains(path) || numbers.contains(path);
+}
+
+std::vector<std::string> HostFiles::extra_nodes(std::string_view kind) const {
+  std::vector<std::string> result;
+  for (const std::string& path : device_nodes) {
+    const bool is_of_kind = (kind == "gds" && path.starts_with("/dev/nvidia-fs")) ||
+                            (kind == "mofed" && (path.starts_with("/dev/infiniband/uverbs") ||
+                                                 path == "/dev/infiniband/rdma_cm")) ||
+                            (kind == "gdrcopy" && path.starts_with("/dev/gdrdrv"));
+    if (is_of_kind) result.push_back(path);
+  }
+  return result;
+}
+
+std::string imex_node(int channel) {
+  return fmt::format("/dev/nvidia-caps-imex-channels/channel{}", channel);
+}
+
 std::map<std::string, int, std::less<>> parse_mig_minors(std::string_view text) {
   std::map<std::string, int, std::less<>> result;
   while (!text.empty()) {

@@ -32,17 +32,24 @@ struct HostFiles {
   // Below the driver root, each "/usr/lib/x86_64-linux-gnu/libcuda.so.550.90.07".
   std::vector<std::string> libraries;  // those of this driver version
   std::vector<std::string> programs;
-  std::vector<std::string> data;     // firmware and configuration, mounted read-only
-  std::vector<std::string> sockets;  // of the driver's daemons
-  bool has_hook = false;             // the CDI hook program can be run on the host
+  std::vector<std::string> data;      // firmware and configuration, mounted read-only
+  std::vector<std::string> sockets;   // of the driver's daemons
+  bool has_hook = false;              // the CDI hook program can be run on the host
   std::vector<std::string> problems;  // with device nodes, one line each
   // "0000:07:00.0" -> "/dev/dri/card1", "/dev/dri/renderD128".
   std::map<std::string, std::vector<std::string>, std::less<>> drm_nodes;
 
   // -1: not known.
   int mig_cap(int minor, int gi_id, int ci_id) const;  // ci_id -1: of the GPU instance
+  // A device node that is there, or can be made.
+  bool has_node(std::string_view path) const;
+  // What containers can be given besides GPUs, by its CDI class: "gds", "mofed", "gdrcopy". Empty:
+  // this node has none of it.
+  std::vector<std::string> extra_nodes(std::string_view kind) const;
   friend bool operator==(const HostFiles&, const HostFiles&) = default;
 };
+
+std::string imex_node(int channel);  // its path
 
 struct HostRoots {
   std::string driver = "/";   // where we see the driver's files
