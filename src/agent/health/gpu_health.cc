@@ -111,7 +111,7 @@ void GpuHealth::on_failure(const Error& error, TimeUs now) {
 void GpuHealth::on_event(const nvml::GpuEvent& event) {
   switch (event.kind) {
     case nvml::GpuEventKind::Xid:
-      if (options_.watches_xids) note_xid(event);
+      if (options_.watches_xids || is_enforced(event.code)) note_xid(event);
       break;
     case nvml::GpuEventKind::GpuLost:
       note_lost(true, event.time, "the driver says that it is lost");
@@ -187,6 +187,10 @@ void GpuHealth::on_reset(TimeUs now) {
 
 // ---- XIDs ------------------------------------------------------------------------------------
 
+bool GpuHealth::is_enforced(std::uint64_t xid) const {
+  return options_.enforces_all_xids || options_.enforced_xids.contains(xid);
+}
+
 void GpuHealth::note_xid(const nvml::GpuEvent& event) {
   const XidInfo info = xid_info(event.code);
   is_dirty_ = true;
@@ -194,8 +198,7 @@ void GpuHealth::note_xid(const nvml::GpuEvent& event) {
     return xid.info.code == event.code && xid.gi_id == event.gi_id;
   });
   const bool is_ignored = options_.ignored_xids.contains(event.code);
-  const bool stops_use =
-      options_.enforced_xids.contains(event.code) || (!is_ignored && xid_stops_use(info.kind));
+  const bool stops_use = is_enforced(event.code) || (!is_ignored && xid_stops_use(info.kind));
   if (same != xids_.end()) {
     same->last = std::max(same->last, event.time);
     same->stops_use = stops_use;

@@ -72,8 +72,9 @@ struct HealthFact {
 struct HealthOptions {
   // What the incumbent device plugin takes for errors of applications. Such an XID is only noted.
   std::set<std::uint64_t> ignored_xids = {13, 31, 43, 45, 68, 109};
-  // XIDs that stop use whatever their class and the list above say.
+  // XIDs that stop use whatever their class, the list above and watches_xids say; or all of them.
   std::set<std::uint64_t> enforced_xids = {};
+  bool enforces_all_xids = false;
   bool watches_xids = true;
   TimeUs xid_note_kept = 600 * kSecondInUs;
   // After so long without the same XID the GPU is taken for well again, reset or not. 0: never.
@@ -140,6 +141,7 @@ class GpuHealth {
     }
   };
 
+  bool is_enforced(std::uint64_t xid) const;
   void note_xid(const nvml::GpuEvent& event);
   void on_reset(TimeUs now);
   void forget_xids(TimeUs now);

@@ -130,6 +130,17 @@ TEST(GpuHealth, XidsCanBeSwitchedOff) {
   EXPECT_EQ(gpu.text(), "");
 }
 
+TEST(GpuHealth, AnXidThatIsEnforcedCountsThoughTheOthersAreSwitchedOff) {
+  Patient one({.enforced_xids = {48}, .watches_xids = false});
+  one.xid(79);
+  EXPECT_EQ(one.text(), "");
+  one.xid(48);
+  EXPECT_EQ(one.text(), "Xid:48!");
+  Patient all({.enforces_all_xids = true});
+  all.xid(13);  // of an application, and on the list of those that are ignored
+  EXPECT_EQ(all.text(), "Xid:13!");
+}
+
 TEST(GpuHealth, AFatalXidStaysUntilAResetIsSeen) {
   struct Case {
     std::string_view name;

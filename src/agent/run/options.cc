@@ -27,6 +27,15 @@ std::vector<std::string_view> parts_of(std::string_view text) {
   return parts;
 }
 
+// "all" or "xids", in letters of either case.
+bool is_all_xids(std::string_view text) {
+  std::string lower(text);
+  std::ranges::transform(lower, lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return lower == "all" || lower == "xids";
+}
+
 class Variables {
  public:
   explicit Variables(const EnvLookup& env) : env_(env) {}
@@ -145,7 +154,7 @@ Result<ExporterEnvironment> read_exporter_environment(const EnvLookup& env) {
 Result<HealthOptions> health_options(const PluginConfig& config) {
   HealthOptions options;
   for (const std::string_view part : parts_of(config.disabled_health_checks)) {
-    if (part == "all" || part == "xids") {
+    if (is_all_xids(part)) {
       options.watches_xids = false;
       continue;
     }
@@ -154,9 +163,8 @@ Result<HealthOptions> health_options(const PluginConfig& config) {
     options.ignored_xids.insert(static_cast<std::uint64_t>(*xid));
   }
   for (const std::string_view part : parts_of(config.enabled_health_checks)) {
-    if (part == "all" || part == "xids") {
-      options.watches_xids = true;
-      if (part == "all") options.ignored_xids.clear();
+    if (is_all_xids(part)) {
+      options.enforces_all_xids = true;
       continue;
     }
     const auto xid = parse_int(part, 0, 1'000'000);

@@ -118,9 +118,25 @@ TEST(HealthOptionsOf, AllMeansNoLookAtXids) {
   PluginConfig config;
   config.disabled_health_checks = "all";
   EXPECT_FALSE(health_options(config)->watches_xids);
+  config.disabled_health_checks = "13,Xids";
+  EXPECT_FALSE(health_options(config)->watches_xids);
   config.disabled_health_checks = "some";
   ASSERT_FALSE(health_options(config));
   EXPECT_THAT(health_options(config).error().what, HasSubstr("DP_DISABLE_HEALTHCHECKS"));
+}
+
+// The second variable goes before the first, also one XID before all.
+TEST(HealthOptionsOf, WhatIsEnabledCountsThoughAllIsDisabled) {
+  PluginConfig config;
+  config.disabled_health_checks = "all";
+  config.enabled_health_checks = "48";
+  const auto one = health_options(config);
+  ASSERT_TRUE(one);
+  EXPECT_FALSE(one->watches_xids);
+  EXPECT_TRUE(one->enforced_xids.contains(48));
+  EXPECT_FALSE(one->enforces_all_xids);
+  config.enabled_health_checks = "ALL";
+  EXPECT_TRUE(health_options(config)->enforces_all_xids);
 }
 
 }  // namespace
