@@ -358,9 +358,17 @@ std::string features_file_text(const Labels& labels) {
 }
 
 Result<void> write_features_file(const std::string& path, const Labels& labels) {
-  if (!labels.empty()) return write_file(path, features_file_text(labels));
+  namespace fs = std::filesystem;
   std::error_code error;
-  std::filesystem::remove(path, error);
+  if (!labels.empty()) {
+    JOGAK_TRY_VOID(write_file(path, features_file_text(labels)));
+    // Whoever reads it is another user; the umask says nothing about that.
+    using enum fs::perms;
+    fs::permissions(path, owner_read | owner_write | group_read | others_read, error);
+    if (error) return fail(Errc::Unavailable, "{}: {}", path, error.message());
+    return {};
+  }
+  fs::remove(path, error);
   if (error) return fail(Errc::Unavailable, "{}: {}", path, error.message());
   return {};
 }

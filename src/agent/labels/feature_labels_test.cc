@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -412,8 +414,13 @@ TEST(LabelValue, IsAlwaysLegal) {
 TEST(FeaturesFile, IsWrittenWholeAndRemoved) {
   const TempFolder folder;
   const std::string path = folder.path("gfd");
+  const ::mode_t before = ::umask(077);  // of a careful service manager
   ASSERT_TRUE(write_features_file(path, {{"nvidia.com/gpu.count", "8"}}));
   EXPECT_EQ(read_file(path), "nvidia.com/gpu.count=8\n");
+  using enum std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(path).permissions(),
+            owner_read | owner_write | group_read | others_read);
+  ::umask(before);
   ASSERT_TRUE(write_features_file(path, {}));
   EXPECT_FALSE(std::filesystem::exists(path));
   EXPECT_TRUE(write_features_file(path, {})) << "nothing to remove is well";
