@@ -357,6 +357,9 @@ Result<int> run_on(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSour
   }
   loop.run();
   app.reset();
+  // What was read to get here and what gRPC reads next need not be there together: that would be
+  // the most memory that the agent ever has.
+  agent::give_back_memory();
   if (exit_code == kExitDone) log.info("stopped");
   return exit_code;
 }
