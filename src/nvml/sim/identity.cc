@@ -3,7 +3,9 @@
 // Eight GPUs lie on the buses of the usual board; others follow each other.
 #include "nvml/sim/identity.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -63,6 +65,26 @@ void fill_versions(MachineSpec& machine) {
   }
 }
 
+// Each GPU has four neighbours, two of them by two links.
+void join_directly(MachineSpec& machine) {
+  constexpr std::array<std::string_view, 8> kLinks = {"01122000", "10210200", "12020010",
+                                                      "21200001", "20000112", "02001021",
+                                                      "00101202", "00012120"};
+  const bool is_mesh = machine.gpus.size() <= kLinks.size() &&
+                       std::ranges::all_of(machine.gpus, [](const GpuSpec& gpu) {
+                         return gpu.nvlink.count > 0 && !gpu.nvlink.to_switch && gpu.peers.empty();
+                       });
+  if (!is_mesh) return;
+  for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
+    for (std::size_t j = 0; j < machine.gpus.size(); ++j) {
+      const int links = kLinks[i][j] - '0';
+      if (links == 0) continue;
+      machine.gpus[i].peers.push_back(
+          {.gpu = static_cast<int>(j), .level = PathLevel::Default, .nvlinks = links});
+    }
+  }
+}
+
 std::optional<MachineSpec> machine_of(std::string_view model, int count, const Host& host) {
   const auto known = find_model(model);
   if (!known || count < 1 || count > kGpusMax) return std::nullopt;
@@ -76,6 +98,7 @@ std::optional<MachineSpec> machine_of(std::string_view model, int count, const H
     gpu.mig_pending = gpu.mig_enabled;
     fill_identity(gpu, i, count, host);
   }
+  join_directly(machine);
   return machine;
 }
 

@@ -22,6 +22,9 @@ struct Host {
 std::string gpu_uuid(const std::string& identity, int index);
 // The fields of GPU `index` of `count` that are still empty.
 void fill_identity(GpuSpec& gpu, int index, int count, const Host& host);
+// Where all GPUs have links that lead to each other and not to switches, and nobody said which to
+// which: as the boards of a DGX-1 are wired. Up to eight of them.
+void join_directly(MachineSpec& machine);
 void set_usual_driver(MachineSpec& machine);
 void fill_versions(MachineSpec& machine);
 

@@ -3,6 +3,7 @@
 // Simulation files: read, written, refused with the field named; and the small texts in them.
 #include <gtest/gtest.h>
 
+#include "nvml/sim/identity.h"
 #include "nvml/sim/machine.h"
 #include "nvml/sim/models.h"
 #include "nvml/sim/names.h"
@@ -44,6 +45,18 @@ TEST(ReadMachine, EveryShippedFileIsReadAndItsInstancesFit) {
     ASSERT_TRUE(spec.has_value()) << spec.error().what;
     EXPECT_GE(spec->gpus.size(), 4U) << name;
     EXPECT_TRUE(Machine::create(*spec, {}).has_value()) << name;
+  }
+}
+
+TEST(ReadMachine, TheShippedV100sAreJoinedAsThoseWithoutAFile) {
+  const auto shipped = load_machine("v100-32gb-x8");
+  const auto made = machine_of("V100-SXM2-32GB", 8, {});
+  ASSERT_TRUE(shipped.has_value() && made.has_value());
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(shipped->gpus[i].peers, made->gpus[i].peers) << i;
+    int links = 0;
+    for (const PeerSpec& peer : made->gpus[i].peers) links += peer.nvlinks;
+    EXPECT_EQ(links, made->gpus[i].nvlink.count) << "no link leads nowhere";
   }
 }
 

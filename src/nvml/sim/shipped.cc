@@ -38,6 +38,10 @@ JOGAK_SIM_FILE(h200, "h200-x8.yaml");
 JOGAK_SIM_FILE(b200, "b200-x8.yaml");
 JOGAK_SIM_FILE(a30, "a30-x4.yaml");
 JOGAK_SIM_FILE(t4, "t4-x4.yaml");
+JOGAK_SIM_FILE(v100, "v100-32gb-x8.yaml");
+JOGAK_SIM_FILE(l40s, "l40s-x4.yaml");
+JOGAK_SIM_FILE(l4, "l4-x4.yaml");
+JOGAK_SIM_FILE(a10, "a10-x4.yaml");
 JOGAK_SIM_FILE(mixed, "mixed.yaml");
 
 namespace jogak::nvml::sim {
@@ -49,14 +53,18 @@ struct Shipped {
   const char* text;
 };
 
-constexpr std::array<Shipped, 8> kShipped = {{{"a100-40gb-x8", jogak_nvml_sim_a100_40},
-                                              {"a100-80gb-x8", jogak_nvml_sim_a100_80},
-                                              {"h100-80gb-x8", jogak_nvml_sim_h100_80},
-                                              {"h200-x8", jogak_nvml_sim_h200},
-                                              {"b200-x8", jogak_nvml_sim_b200},
-                                              {"a30-x4", jogak_nvml_sim_a30},
-                                              {"t4-x4", jogak_nvml_sim_t4},
-                                              {"mixed", jogak_nvml_sim_mixed}}};
+constexpr std::array<Shipped, 12> kShipped = {{{"a100-40gb-x8", jogak_nvml_sim_a100_40},
+                                               {"a100-80gb-x8", jogak_nvml_sim_a100_80},
+                                               {"h100-80gb-x8", jogak_nvml_sim_h100_80},
+                                               {"h200-x8", jogak_nvml_sim_h200},
+                                               {"b200-x8", jogak_nvml_sim_b200},
+                                               {"a30-x4", jogak_nvml_sim_a30},
+                                               {"t4-x4", jogak_nvml_sim_t4},
+                                               {"v100-32gb-x8", jogak_nvml_sim_v100},
+                                               {"l40s-x4", jogak_nvml_sim_l40s},
+                                               {"l4-x4", jogak_nvml_sim_l4},
+                                               {"a10-x4", jogak_nvml_sim_a10},
+                                               {"mixed", jogak_nvml_sim_mixed}}};
 
 constexpr std::int64_t kFileMax = 4 << 20;
 
