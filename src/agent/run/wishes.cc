@@ -3,6 +3,8 @@
 // Two enums of the same words meet here: the plugin and the labels each have their own.
 #include "agent/run/wishes.h"
 
+#include <algorithm>
+
 #include "agent/plugin/annotations.h"
 
 namespace jogak::agent {
@@ -61,13 +63,32 @@ LabelOptions label_options(const PluginConfig& config) {
   return options;
 }
 
+namespace {
+
+constexpr std::string_view kGpuResource = "nvidia.com/gpu";
+
+// Whoever reads jogak.io/gpus takes a unit of nvidia.com/gpu for one of its devices. Where it is a
+// share or an instance, the number alone counts.
+bool is_gpu_a_whole_one(const nvml::NodeFacts& node, const PluginConfig& config) {
+  const bool is_shared = config.sharing.kind != SharingKind::None &&
+                         !config.sharing.rename_by_default &&
+                         config.sharing.replicas_of(kGpuResource) > 1;
+  const bool is_cut = config.mig_strategy == MigStrategy::Single &&
+                      std::ranges::any_of(node.gpus, &nvml::GpuFacts::mig_enabled);
+  return !is_shared && !is_cut;
+}
+
+}  // namespace
+
 NodeWish node_wish(const NodeSnapshot& node, const UnhealthyReasons& unhealthy,
                    const AgentOptions& options, const LabelOptions& labels, bool with_labels) {
   NodeWish wish;
   if (with_labels) wish.labels = feature_labels(*node.facts, labels).labels;
   if (options.reports) {
-    const std::string gpus = gpus_annotation(*node.facts, unhealthy, options.mig.cuts_on_demand);
-    if (!gpus.empty()) wish.annotations.emplace(kGpusAnnotation, gpus);
+    if (is_gpu_a_whole_one(*node.facts, options.plugin)) {
+      const std::string gpus = gpus_annotation(*node.facts, unhealthy, options.mig.cuts_on_demand);
+      if (!gpus.empty()) wish.annotations.emplace(kGpusAnnotation, gpus);
+    }
     wish.conditions = node_conditions(*node.health);
   }
   if (options.taints != TaintRule::Never) wish.taints = node_taints(*node.health, options.taints);

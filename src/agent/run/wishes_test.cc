@@ -87,6 +87,45 @@ TEST(NodeWishOf, HasWhatTheOptionsAskFor) {
   EXPECT_THAT(*little.taints, IsEmpty());
 }
 
+// The scheduler would place four pods on four GPUs that are shared by four each.
+TEST(NodeWishOf, DevicesAreListedOnlyWhereAUnitIsADevice) {
+  NodeModel model;
+  model.on_facts(made_facts({.gpus = 2}), kNow);
+  const auto node = model.snapshot(kNow);
+  AgentOptions options;
+  const auto is_listed = [&] {
+    return node_wish(*node, {}, options, {}, true).annotations.contains("jogak.io/gpus");
+  };
+  options.plugin.sharing = {.kind = SharingKind::TimeSlicing,
+                            .rename_by_default = false,
+                            .fails_above_one = false,
+                            .resources = {{.name = "nvidia.com/gpu", .replicas = 4}}};
+  EXPECT_FALSE(is_listed());
+  options.plugin.sharing.rename_by_default = true;
+  EXPECT_TRUE(is_listed()) << "a share has a name of its own";
+  options.plugin.sharing = {.kind = SharingKind::TimeSlicing,
+                            .rename_by_default = false,
+                            .fails_above_one = false,
+                            .resources = {{.name = "nvidia.com/mig-1g.10gb", .replicas = 2}}};
+  EXPECT_TRUE(is_listed());
+  options.plugin.sharing = {};
+  options.plugin.mig_strategy = MigStrategy::Single;
+  EXPECT_TRUE(is_listed()) << "no GPU is cut";
+}
+
+TEST(NodeWishOf, InstancesThatAreCalledGpusAreNotListedAsThem) {
+  NodeModel model;
+  nvml::NodeFacts facts = made_facts({.gpus = 2});
+  for (nvml::GpuFacts& gpu : facts.gpus) gpu.mig_enabled = true;
+  model.on_facts(std::move(facts), kNow);
+  AgentOptions options;
+  options.plugin.mig_strategy = MigStrategy::Single;
+  EXPECT_THAT(node_wish(*model.snapshot(kNow), {}, options, {}, true).annotations, IsEmpty());
+  options.plugin.mig_strategy = MigStrategy::Mixed;
+  EXPECT_THAT(node_wish(*model.snapshot(kNow), {}, options, {}, true).annotations,
+              Contains(Key("jogak.io/gpus")));
+}
+
 TEST(MigStateOf, StaysOnTheNodeAndItsReasonGoes) {
   NodeWish wish;
   add_mig_state({.state = "failed", .state_of = "all-1g.5gb", .reason = "gpu 0: in use"}, wish);
