@@ -12,6 +12,7 @@
 #include "base/parse_number.h"
 #include "nvml/sim/identity.h"
 #include "nvml/sim/models.h"
+#include "playground/gpu_config.h"
 
 namespace jogak::playground {
 
@@ -45,6 +46,7 @@ Result<sim::MachineSpec> read_gpus(std::string_view text, const std::string& ide
     sim::fill_identity(machine.gpus[static_cast<std::size_t>(i)], i, count,
                        {.numa_nodes = count > 1 ? 2 : 1, .cpus = 96, .identity = identity});
   }
+  sim::join_directly(machine);
   return machine;
 }
 
@@ -61,30 +63,57 @@ std::string model_of_product(std::string_view product) {
   return {};
 }
 
+namespace {
+
+constexpr std::string_view kShared = "-SHARED";
+constexpr std::string_view kRenamed = "nvidia.com/gpu.shared";
+
+std::int64_t number(const Doc& text) {
+  const auto value = parse_int(text.is_number() ? text.number_text() : text.as_string());
+  return value ? *value : 0;
+}
+
+// Of the numbers of shares that are on offer.
+ManifestSharing sharing_of(const Doc& labels, const Doc& capacity) {
+  return {.replicas = number(labels["nvidia.com/gpu.replicas"]),
+          .is_mps = labels["nvidia.com/gpu.sharing-strategy"].as_string() == "mps",
+          .is_renamed = number(capacity[kRenamed]) > 0};
+}
+
+}  // namespace
+
 void name_gpus(Doc& node) {
   const Doc& labels = node["metadata"]["labels"];
   const Doc& capacity = node.get("status", "capacity");
   if (node.get("metadata", "annotations").has(kSimulatedGpus)) return;
-  const std::string model = model_of_product(labels["nvidia.com/gpu.product"].as_string());
+  std::string_view product = labels["nvidia.com/gpu.product"].as_string();
+  if (product.ends_with(kShared)) product.remove_suffix(kShared.size());
+  const std::string model = model_of_product(product);
   if (model.empty()) return;
-  const auto number = [](const Doc& text) {
-    const auto value = parse_int(text.is_number() ? text.number_text() : text.as_string());
-    return value ? *value : 0;
-  };
   std::int64_t count = number(capacity["nvidia.com/gpu"]);
   const std::int64_t labelled = number(labels["nvidia.com/gpu.count"]);
+  std::string config;
   if (labels.has("nvidia.com/mig.config")) {
     count = std::max(count, labelled);
   } else {
     const bool has_slices = std::ranges::any_of(capacity.members(), [&](const auto& entry) {
       return entry.key.starts_with("nvidia.com/") && entry.key != "nvidia.com/gpu" &&
-             number(entry.value) > 0;
+             entry.key != kRenamed && number(entry.value) > 0;
     });
-    const std::int64_t replicas = number(labels["nvidia.com/gpu.replicas"]);
-    if (has_slices || replicas > 1 || (labelled > 0 && labelled != count)) return;
+    if (has_slices) return;
+    const ManifestSharing sharing = sharing_of(labels, capacity);
+    if (sharing.replicas > 1) {
+      const std::int64_t shares = count + number(capacity[kRenamed]);
+      if (shares % sharing.replicas != 0) return;
+      count = shares / sharing.replicas;
+      config = config_text(sharing);
+    }
+    if ((labelled > 0 && labelled != count) || (sharing.is_renamed && config.empty())) return;
   }
   if (count < 1 || count > sim::kGpusMax) return;
-  node.at("metadata", "annotations").set(kSimulatedGpus, fmt::format("{}x{}", count, model));
+  Doc& annotations = node.at("metadata", "annotations");
+  annotations.set(kSimulatedGpus, fmt::format("{}x{}", count, model));
+  if (!config.empty()) annotations.set(kPluginConfig, config);
 }
 
 void leave_to_agent(Doc& node) {
@@ -102,6 +131,7 @@ void leave_to_agent(Doc& node) {
   labels.set("nvidia.com/gpu.present", "true");  // not of the agent: whoever runs the node sets it
   for (const std::string_view list : {"capacity", "allocatable"}) {
     erase(node.at("status").find(list), "nvidia.com/mig-");
+    erase(node.at("status").find(list), kRenamed);
   }
 }
 

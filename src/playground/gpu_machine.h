@@ -30,11 +30,12 @@ void turn_mig_on(nvml::sim::MachineSpec& machine);
 std::string model_of_product(std::string_view product);
 
 // Gives a manifest of a node the annotation, where its labels and numbers say what GPUs it has and
-// the catalogue has them: whole GPUs, or MIG with the label nvidia.com/mig.config. Shared GPUs, MIG
-// instances that nobody asked for by a label, other products: they stay what the manifest says.
+// the catalogue has them: whole GPUs, shared ones (with the annotation of gpu_config.h), or MIG
+// with the label nvidia.com/mig.config. MIG instances that nobody asked for by a label and other
+// products stay what the manifest says.
 void name_gpus(Doc& node);
 // Takes out of a manifest with the annotation what the node's agent finds out: labels of the GPUs
-// but nvidia.com/gpu.present, and numbers of MIG instances that it has yet to make.
+// but nvidia.com/gpu.present, and numbers of MIG instances and shares that it has yet to make.
 void leave_to_agent(Doc& node);
 
 }  // namespace jogak::playground

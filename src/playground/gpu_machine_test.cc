@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "playground/gpu_config.h"
+
 namespace jogak::playground {
 namespace {
 
@@ -51,21 +53,71 @@ TEST(ReadGpus, SaysWhatItWants) {
 TEST(NameGpus, FromProductAndNumber) {
   EXPECT_EQ(named(node("NVIDIA-H100-80GB-HBM3", "8")), "8xH100-SXM5-80GB");
   EXPECT_EQ(named(node("Tesla-T4", "2")), "2xT4");
-  EXPECT_EQ(named(node("NVIDIA-L40S", "4")), "") << "not in the catalogue";
+  EXPECT_EQ(named(node("NVIDIA-L40S", "4")), "4xL40S");
+  EXPECT_EQ(named(node("NVIDIA-L4", "4")), "4xL4");
+  EXPECT_EQ(named(node("NVIDIA-A10", "4")), "4xA10");
+  EXPECT_EQ(named(node("Tesla-V100-SXM2-32GB", "8")), "8xV100-SXM2-32GB");
+  EXPECT_EQ(named(node("NVIDIA-GeForce-RTX-4090", "4")), "") << "not in the catalogue";
   EXPECT_EQ(named(node("Tesla-T4", "0")), "");
   EXPECT_EQ(named(node("Tesla-T4", "80")), "") << "more than a machine has";
 }
 
 TEST(NameGpus, WhatAMachineWouldNotOfferStaysTheManifests) {
-  Doc shared = node("Tesla-T4", "8");
-  shared.at("metadata", "labels").set("nvidia.com/gpu.replicas", "4");
-  EXPECT_EQ(named(shared), "");
+  Doc odd = node("Tesla-T4", "9");
+  odd.at("metadata", "labels").set("nvidia.com/gpu.replicas", "4");
+  EXPECT_EQ(named(odd), "") << "no number of GPUs has nine shares";
   Doc partly = node("Tesla-T4", "3");
   partly.at("metadata", "labels").set("nvidia.com/gpu.count", "4");
   EXPECT_EQ(named(partly), "") << "one of them is not offered";
   Doc cut = node("NVIDIA-A100-SXM4-80GB", "0");
   cut.at("status", "capacity").set("nvidia.com/mig-1g.10gb", "7");
   EXPECT_EQ(named(cut), "") << "nobody said by a label how it is cut";
+}
+
+TEST(NameGpus, SharesComeWithAConfiguration) {
+  Doc shared = node("Tesla-T4-SHARED", "8");
+  shared.at("metadata", "labels")
+      .set("nvidia.com/gpu.replicas", "4")
+      .set("nvidia.com/gpu.count", "2")
+      .set("nvidia.com/gpu.sharing-strategy", "time-slicing");
+  name_gpus(shared);
+  const Doc& annotations = shared["metadata"]["annotations"];
+  EXPECT_EQ(annotations[kSimulatedGpus].as_string(), "2xT4");
+  const auto config = read_gpu_config(annotations[kPluginConfig].as_string());
+  ASSERT_TRUE(config.has_value()) << config.error().what;
+  EXPECT_EQ(config->sharing.kind, agent::SharingKind::TimeSlicing);
+  EXPECT_EQ(config->sharing.replicas_of("nvidia.com/gpu"), 4);
+  EXPECT_FALSE(config->sharing.rename_by_default);
+}
+
+TEST(NameGpus, RenamedSharesToo) {
+  Doc shared = node("NVIDIA-L4", "0");
+  shared.at("metadata", "labels")
+      .set("nvidia.com/gpu.replicas", "10")
+      .set("nvidia.com/gpu.sharing-strategy", "mps");
+  shared.at("status", "capacity").set("nvidia.com/gpu.shared", "40");
+  name_gpus(shared);
+  const Doc& annotations = shared["metadata"]["annotations"];
+  EXPECT_EQ(annotations[kSimulatedGpus].as_string(), "4xL4");
+  const auto config = read_gpu_config(annotations[kPluginConfig].as_string());
+  ASSERT_TRUE(config.has_value()) << config.error().what;
+  EXPECT_EQ(config->sharing.kind, agent::SharingKind::Mps);
+  EXPECT_TRUE(config->sharing.rename_by_default);
+  leave_to_agent(shared);
+  EXPECT_FALSE(shared["status"]["capacity"].has("nvidia.com/gpu.shared"));
+}
+
+TEST(ReadGpuConfig, MigIsMixedWhereNobodySaysOtherwise) {
+  EXPECT_EQ(read_gpu_config("")->mig_strategy, agent::MigStrategy::Mixed);
+  EXPECT_EQ(read_gpu_config("version: v1\n")->mig_strategy, agent::MigStrategy::Mixed);
+  EXPECT_EQ(read_gpu_config("version: v1\nflags: {migStrategy: single}\n")->mig_strategy,
+            agent::MigStrategy::Single);
+  EXPECT_EQ(read_gpu_config("version: v1\nflags: {migStrategy: none}\n")->mig_strategy,
+            agent::MigStrategy::None);
+}
+
+TEST(ReadGpuConfig, NamesTheAnnotation) {
+  EXPECT_THAT(read_gpu_config("version: v2\n").error().what, HasSubstr("jogak.io/plugin-config"));
 }
 
 TEST(NameGpus, ALabelForMigIsEnough) {

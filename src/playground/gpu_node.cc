@@ -16,12 +16,14 @@
 #include "agent/run/pod_holds.h"
 #include "apiserver/codec/codec.h"
 #include "apiserver/controllers/events.h"
+#include "apiserver/kubelet/kubelets.h"
 #include "apiserver/object/meta.h"
 #include "base/check.h"
 #include "base/parse_number.h"
 #include "base/rng.h"
 #include "nvml/nvml_source.h"
 #include "nvml/sim/identity.h"
+#include "playground/gpu_config.h"
 #include "playground/gpu_machine.h"
 
 namespace jogak::playground {
@@ -54,8 +56,12 @@ auto GpuNode::guarded(Fn fn) {
   };
 }
 
-GpuNode::GpuNode(const GpuNodeContext& context, std::string name, std::string gpus)
-    : context_(context), name_(std::move(name)), gpus_(std::move(gpus)) {}
+GpuNode::GpuNode(const GpuNodeContext& context, std::string name, std::string gpus,
+                 agent::PluginConfig config)
+    : context_(context),
+      name_(std::move(name)),
+      gpus_(std::move(gpus)),
+      config_(std::move(config)) {}
 
 GpuNode::~GpuNode() {
   *alive_ = false;
@@ -72,18 +78,25 @@ void GpuNode::start(Mig mig) {
   auto machine = nvml::sim::Machine::create(*std::move(spec), {.now = context_.turn_time});
   JOGAK_CHECK(machine.has_value(), "{}", machine.error().what);
   machine_ = *std::move(machine);
+  is_uncut_ = true;
   mig_journal_ = std::make_shared<agent::MemoryJournal>();
   start_agent();
 }
 
+GpuNode::Mig GpuNode::first_mig(const Doc& node) {
+  const std::string& config = api::meta(node)["labels"][agent::kMigConfigLabel].as_string();
+  return config.empty() || config == "all-disabled" ? Mig::Off : Mig::On;
+}
+
 bool GpuNode::wake() {
+  if (is_down_) return false;
   if (!is_awake()) start(Mig::Off);
   return is_ready();
 }
 
 bool GpuNode::is_as_new() const {
-  return pods_.empty() && faults_.empty() && mig_labels_ == agent::MigLabels{} &&
-         exporter_ == nullptr && look_timer_ == 0;
+  return pods_.empty() && faults_.empty() && mig_labels_ == agent::MigLabels{} && asks_.empty() &&
+         !is_other_config_ && exporter_ == nullptr && look_timer_ == 0;
 }
 
 void GpuNode::sleep() {
@@ -96,13 +109,16 @@ void GpuNode::sleep() {
 }
 
 GpuPattern GpuNode::pattern() const {
-  GpuPattern pattern{.uuids = {}, .wish = wish_, .resources = resources_};
+  GpuPattern pattern{.uuids = {}, .wish = wish_, .patches = {}, .resources = resources_};
+  auto patches = agent::node_patches(R"({"metadata":{"name":"any"}})", wish_, context_.api.now());
+  JOGAK_CHECK(patches.has_value());
+  pattern.patches = *std::move(patches);
   for (const nvml::sim::GpuSpec& gpu : machine_->spec().gpus) pattern.uuids.push_back(gpu.uuid);
   return pattern;
 }
 
 void GpuNode::adopt(const GpuPattern& pattern) {
-  if (is_awake() || has_settled_) return;
+  if (is_awake() || is_down_ || has_settled_) return;
   std::vector<std::string> uuids;
   for (std::size_t i = 0; i < pattern.uuids.size(); ++i) {
     uuids.push_back(nvml::sim::gpu_uuid(name_, static_cast<int>(i)));
@@ -115,14 +131,20 @@ void GpuNode::adopt(const GpuPattern& pattern) {
       }
     }
   };
-  agent::NodeWish wish = pattern.wish;
-  for (auto& [key, text] : wish.annotations) rename(text);
   resources_ = pattern.resources;
   for (HostResource& resource : resources_) {
     for (kubelet::HostDevice& device : resource.devices) rename(device.id);
   }
   has_settled_ = true;
-  write(wish);
+  if (was_written_) {
+    agent::NodeWish wish = pattern.wish;
+    for (auto& [key, text] : wish.annotations) rename(text);
+    write(wish);
+  } else {
+    agent::NodePatches patches = pattern.patches;
+    rename(patches.node);
+    write(patches);
+  }
   context_.on_change(name_);
 }
 
@@ -130,6 +152,7 @@ void GpuNode::start_agent() {
   Loop& loop = context_.api.loop();
   agent::AgentOptions options = context_.options;
   options.node_name = name_;
+  options.plugin = config_;
   options.render.hostname = name_;
   agent::HostView host;
   host.mig_journal = mig_journal_;
@@ -144,15 +167,27 @@ void GpuNode::start_agent() {
   ports.offer = [this](agent::PluginSnapshotPtr offer) { on_offer(std::move(offer)); };
   ports.wish = [this](const agent::NodeWish& wish) { on_wish(wish); };
   ports.holds = [this](const std::map<agent::PodName, std::string>& holds) { on_holds(holds); };
+  ports.note = [this](const agent::NodeNote& note) {
+    context_.api.loop().post(guarded([this, note] { tell(note); }));
+  };
   agent_ = std::make_unique<agent::NodeAgent>(
       loop, context_.log, nvml::NvmlSource::of_machine(machine_, [&loop] { return loop.now(); }),
       std::move(options), std::move(host), std::move(ports));
   agent_->start();
+  if (!asks_.empty()) agent_->on_asks(asks_);
 }
 
 // ---- the Node object -------------------------------------------------------------------------
 
 void GpuNode::see(const Doc& node) {
+  was_written_ = api::meta(node)["annotations"].has(agent::kOwnedLabels);
+  const bool is_down = api::meta(node)["annotations"][kubelet::kFault].as_string() == "down";
+  if (is_down != is_down_) {
+    is_down_ = is_down;
+    is_down ? fall_silent() : come_back(node);
+  }
+  if (is_down_) return;  // what changes meanwhile is seen when it is back
+  look_at_config(node);
   look_at_mig(node);
   const std::string& faults = api::meta(node)["annotations"][kGpuFault].as_string();
   if (faults == faults_) return;
@@ -160,6 +195,38 @@ void GpuNode::see(const Doc& node) {
   if (!is_awake()) start(Mig::Off);
   // First a look at what is well: a count that begins anew is seen by what it was before.
   agent_->look(guarded([this] { apply_faults(); }));
+}
+
+void GpuNode::fall_silent() {
+  Loop& loop = context_.api.loop();
+  loop.cancel(std::exchange(look_timer_, 0));
+  loop.cancel(std::exchange(reboot_timer_, 0));
+  exporter_.reset();
+  agent_.reset();
+}
+
+void GpuNode::come_back(const Doc& node) {
+  if (machine_ != nullptr) {
+    if (mig_labels_.state == agent::kMigRebooting) return reboot();
+    restart_agent();
+    if (has_faults_) agent_->look(guarded([this] { keep_looking(); }));
+  } else if (!has_settled_) {
+    start(first_mig(node));
+  }
+}
+
+// A configuration that is wrong changes nothing: what was offered stays.
+void GpuNode::look_at_config(const Doc& node) {
+  const std::string& text = api::meta(node)["annotations"][kPluginConfig].as_string();
+  if (text == config_text_) return;
+  config_text_ = text;
+  auto config = read_gpu_config(text);
+  if (!config) return warn_soon("InvalidPluginConfig", config.error().what);
+  if (*config == config_) return;
+  config_ = *std::move(config);
+  is_other_config_ = true;
+  if (!is_awake()) return start(Mig::Off);
+  agent_->set_config(config_);
 }
 
 void GpuNode::look_at_mig(const Doc& node) {
@@ -187,6 +254,10 @@ void GpuNode::tell_labels() {
     }
     return texts;
   };
+  // A node that is older than this process says what became of a machine that is no more.
+  if (std::exchange(is_uncut_, false)) {
+    return agent_->on_node(some({{agent::kMigConfigLabel, mig_labels_.config}}), {});
+  }
   agent_->on_node(some({{agent::kMigConfigLabel, mig_labels_.config},
                         {agent::kMigConfigStateLabel, mig_labels_.state}}),
                   some({{agent::kMigConfigStateOf, mig_labels_.state_of}}));
@@ -199,6 +270,11 @@ void GpuNode::reboot() {
   for (const nvml::sim::GpuState& gpu : machine_->gpus()) {
     if (gpu.mig_enabled != gpu.mig_pending) machine_->reset_gpu(gpu.index);
   }
+  restart_agent();
+}
+
+// On the machine as it is.
+void GpuNode::restart_agent() {
   exporter_.reset();
   start_agent();
   tell_labels();
@@ -241,21 +317,44 @@ void GpuNode::write(const agent::NodeWish& wish) {
   node->append_json(json);
   const auto patches = agent::node_patches(json, wish, context_.api.now());
   if (!patches) return warn("AgentFailed", patches.error().what);
-  const auto write = [&](const std::string& body, api::PatchType type, std::string_view part) {
+  write(*patches);
+}
+
+void GpuNode::write(const agent::NodePatches& patches) {
+  const auto put = [&](const std::string& body, api::PatchType type, std::string_view part) {
     if (body.empty()) return;
     const auto patch = doc_of(body);
     if (!patch) return warn("AgentFailed", patch.error().what);
     const auto written = context_.api.patch("nodes", "", name_, type, *patch, part);
     if (!written.has_value()) warn("AgentFailed", written.error().message);
   };
-  write(patches->node, api::PatchType::Merge, "");
-  write(patches->status, api::PatchType::Strategic, "status");
+  put(patches.node, api::PatchType::Merge, "");
+  put(patches.status, api::PatchType::Strategic, "status");
+}
+
+// From within a change nothing can be written.
+void GpuNode::warn_soon(std::string_view reason, const std::string& message) {
+  context_.api.loop().post(
+      guarded([this, reason = std::string(reason), message] { warn(reason, message); }));
+}
+
+void GpuNode::set_asks(std::vector<agent::MigAsk> asks) {
+  if (asks == asks_) return;
+  asks_ = std::move(asks);
+  if (is_down_) return;
+  if (!is_awake()) return start(Mig::Off);
+  agent_->on_asks(asks_);
 }
 
 void GpuNode::warn(std::string_view reason, std::string_view message) {
+  tell({.is_warning = true, .reason = std::string(reason), .text = std::string(message)});
+}
+
+void GpuNode::tell(const agent::NodeNote& note) {
   const auto node = context_.api.get("nodes", "", name_);
   if (!node.has_value()) return;
-  controllers::write_event(context_.api, "jogak-agent", *node, "Warning", reason, message);
+  controllers::write_event(context_.api, "jogak-agent", *node,
+                           note.is_warning ? "Warning" : "Normal", note.reason, note.text);
 }
 
 // ---- the kubelet's questions -----------------------------------------------------------------
@@ -285,6 +384,7 @@ void GpuNode::settle_soon() {
 }
 
 bool GpuNode::is_settled() const {
+  if (is_down_) return true;
   if (!is_awake()) return has_settled_;
   const bool waits_for_mig = !mig_labels_.config.empty() &&
                              mig_labels_.state != agent::kMigSuccess &&
@@ -345,6 +445,7 @@ void GpuNode::tell_holdings_soon() {
 
 void GpuNode::tell_holdings() {
   tells_holdings_ = false;
+  if (!is_awake()) return;  // the agent is told when it is back
   std::vector<agent::Holding> holdings;
   for (const auto& [uid, pod] : pods_) {
     for (const kubelet::HeldDevices& held : pod.pod.held) {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "agent/mig/config_label.h"
+#include "agent/run/mig_ask.h"
 #include "agent/run/node_agent.h"
 #include "apiserver/kubelet/device_host.h"
 #include "apiserver/registry/api.h"
@@ -37,6 +38,7 @@ inline constexpr std::string_view kGpuUtil = "jogak.io/gpu-util";
 struct GpuPattern {
   std::vector<std::string> uuids;
   agent::NodeWish wish;
+  agent::NodePatches patches;  // of a node that no agent wrote on yet
   std::vector<kubelet::HostResource> resources;
 };
 
@@ -58,10 +60,13 @@ class GpuNode : public kubelet::NodeDevices {
  public:
   // `gpus` as read_gpus() takes it. Asleep: without a machine and an agent, until something happens
   // to it. Hundreds of nodes at which nothing ever happens are to cost little.
-  GpuNode(const GpuNodeContext& context, std::string name, std::string gpus);
+  GpuNode(const GpuNodeContext& context, std::string name, std::string gpus,
+          agent::PluginConfig config);
   ~GpuNode() override;
 
   enum class Mig : std::uint8_t { Off, On };
+  // A node that comes with a wish for MIG has its mode on already, as after its first reboot.
+  static Mig first_mig(const Doc& node);
   // Wakes it, with its boards in that MIG mode.
   void start(Mig mig);
   // Asleep, with what another found.
@@ -69,6 +74,8 @@ class GpuNode : public kubelet::NodeDevices {
   // What the agent found. It is awake and settled.
   GpuPattern pattern() const;
   bool is_awake() const { return agent_ != nullptr; }
+  // Somebody pulled its plug: the machine stays as it is, and nobody looks after it.
+  bool is_down() const { return is_down_; }
   // Nothing has happened to it.
   bool is_as_new() const;
   // It is as new.
@@ -76,7 +83,10 @@ class GpuNode : public kubelet::NodeDevices {
 
   // The Node object as it is now.
   void see(const Doc& node);
-  // What the agent's port would answer: /metrics, /health and so on, from a sample taken now.
+  // The MIG instances that the pods on it want, of all that have not ended.
+  void set_asks(std::vector<agent::MigAsk> asks);
+  // What the agent's port would answer: /metrics, /health and so on, from a sample taken now. It is
+  // not down.
   void serve(net::HttpRequest request, std::shared_ptr<net::ResponseWriter> writer);
 
   // It told its devices, and no change of their layout is under way.
@@ -103,15 +113,20 @@ class GpuNode : public kubelet::NodeDevices {
   };
 
   void start_agent();
+  void restart_agent();
+  void fall_silent();
+  void come_back(const Doc& node);
   void reboot();
   void settle_soon();
   void on_offer(agent::PluginSnapshotPtr offer);
   void on_wish(const agent::NodeWish& wish);
   void write(const agent::NodeWish& wish);
+  void write(const agent::NodePatches& patches);
   void on_holds(const std::map<agent::PodName, std::string>& holds);
   agent::ProcessOwners owners(const std::vector<std::int64_t>& pids) const;
   void apply_faults();
   void keep_looking();
+  void look_at_config(const Doc& node);
   void look_at_mig(const Doc& node);
   void tell_labels();
   void tell_holdings_soon();
@@ -119,12 +134,18 @@ class GpuNode : public kubelet::NodeDevices {
   void start_processes(Pod& pod);
   void end_processes(Pod& pod);
   void warn(std::string_view reason, std::string_view message);
+  void tell(const agent::NodeNote& note);
+  void warn_soon(std::string_view reason, const std::string& message);
   template <class Fn>
   auto guarded(Fn fn);
 
   const GpuNodeContext& context_;
   const std::string name_;
   const std::string gpus_;
+  agent::PluginConfig config_;
+  std::string config_text_;       // as the annotation says
+  bool is_other_config_ = false;  // than at first
+  bool is_down_ = false;
   std::shared_ptr<nvml::sim::Machine> machine_;
   agent::PluginSnapshotPtr offer_;
   std::vector<kubelet::HostResource> resources_;
@@ -135,6 +156,9 @@ class GpuNode : public kubelet::NodeDevices {
   std::int64_t next_pid_ = 4000;
   std::shared_ptr<agent::MigJournalStore> mig_journal_;
   agent::MigLabels mig_labels_;
+  bool was_written_ = false;  // by an agent, at any time: its annotations say so
+  bool is_uncut_ = false;     // the machine was made, and the label's layout not yet
+  std::vector<agent::MigAsk> asks_;
   TimerId reboot_timer_ = 0;
   std::string faults_;  // as the annotation says
   bool has_faults_ = false;

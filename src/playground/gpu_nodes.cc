@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "apiserver/controllers/events.h"
+#include "apiserver/kubelet/kubelets.h"
 #include "apiserver/object/meta.h"
+#include "playground/gpu_config.h"
 #include "playground/gpu_machine.h"
 
 namespace jogak::playground {
@@ -26,6 +28,7 @@ agent::AgentOptions simulated_options() {
   options.cdi_folder.clear();
   options.mig_journal.clear();  // it is in memory
   options.mig.may_reboot = true;
+  options.mig.cuts_on_demand = true;
   options.mig.settle = kMigSettle;
   options.reads_gpm = true;
   options.registers = false;
@@ -52,7 +55,9 @@ GpuNodes::GpuNodes(std::unique_ptr<api::Api> api, std::uint64_t seed)
                    [this](const std::string& node) {
                      if (on_change) on_change(node);
                    },
-               .on_settled = [this](const std::string& node) { on_settled(node); }} {}
+               .on_settled = [this](const std::string& node) { on_settled(node); }},
+      following_(api_->follow("pods", [this](const api::Api::Change& change) { on_pod(change); })) {
+}
 
 GpuNodes::~GpuNodes() = default;
 
@@ -70,17 +75,20 @@ kubelet::NodeDevices* GpuNodes::see_node(const Doc& node) {
   const std::string& name = api::name_of(node);
   const auto it = nodes_.find(name);
   if (it != nodes_.end()) {
-    it->second->see(node);
+    see_again(*it->second, node);
     return it->second.get();
   }
   const Doc* const gpus = api::meta(node)["annotations"].find(kSimulatedGpus);
   if (gpus == nullptr) return nullptr;
   const std::string& text = gpus->as_string();
   std::string problem;
-  if (!kinds_.contains(text)) {
+  if (!good_gpus_.contains(text)) {
     if (const auto machine = read_gpus(text, name); !machine) problem = machine.error().what;
   }
-  if (problem.empty()) return make_node(node, text);
+  if (problem.empty()) {
+    good_gpus_.insert(text);
+    return make_node(node, text);
+  }
   // Said once for each text; writing from within a change is not possible.
   if (refused_[name] == text) return nullptr;
   refused_[name] = text;
@@ -95,26 +103,82 @@ kubelet::NodeDevices* GpuNodes::see_node(const Doc& node) {
 GpuNode* GpuNodes::make_node(const Doc& node, const std::string& gpus) {
   const std::string& name = api::name_of(node);
   refused_.erase(name);
-  GpuNode& made =
-      *nodes_.emplace(name, std::make_unique<GpuNode>(context_, name, gpus)).first->second;
-  Kind& kind = kinds_[gpus];
   const Doc& metadata = api::meta(node);
-  const std::string& config = metadata["labels"][agent::kMigConfigLabel].as_string();
-  const bool is_plain = config.empty() && metadata["annotations"][kGpuFault].as_string().empty();
-  if (!is_plain) {
-    // A node that comes with a wish for MIG has its mode on already, as after its first reboot.
-    const bool has_mig = !config.empty() && config != "all-disabled";
-    made.start(has_mig ? GpuNode::Mig::On : GpuNode::Mig::Off);
+  const Doc& annotations = metadata["annotations"];
+  const std::string& config_text = annotations[kPluginConfig].as_string();
+  auto config = read_gpu_config(config_text);
+  const bool is_plain = config.has_value() &&
+                        metadata["labels"][agent::kMigConfigLabel].as_string().empty() &&
+                        annotations[kGpuFault].as_string().empty();
+  if (!config) config = read_gpu_config("");  // said when the node is seen
+  auto made = std::make_unique<GpuNode>(context_, name, gpus, *std::move(config));
+  GpuNode& own = *nodes_.emplace(name, std::move(made)).first->second;
+  const std::string key = gpus + "\n" + config_text;
+  Kind& kind = kinds_[key];
+  if (annotations[kubelet::kFault].as_string() == "down") {
+    // Nobody is there; it starts when it is back.
+  } else if (!is_plain) {
+    own.start(GpuNode::first_mig(node));
   } else if (kind.pattern) {
-    tell_later(gpus, name);
+    tell_later(key, name);
   } else if (kind.source.empty()) {
     kind.source = name;
-    made.start(GpuNode::Mig::Off);
+    own.start(GpuNode::Mig::Off);
   } else {
     kind.waiting.push_back(name);
   }
-  made.see(node);
-  return &made;
+  own.see(node);
+  if (asks_.contains(name)) tell_asks(name);
+  return &own;
+}
+
+void GpuNodes::see_again(GpuNode& known, const Doc& node) {
+  known.see(node);
+  if (!known.is_down()) return;
+  for (auto& [text, kind] : kinds_) {  // nobody is to wait for it
+    if (kind.source == api::name_of(node) && !kind.pattern) choose_source(kind);
+  }
+}
+
+void GpuNodes::on_pod(const api::Api::Change& change) {
+  const Doc& pod = *change.object;
+  const Doc& annotations = api::meta(pod)["annotations"];
+  const std::string& node = pod["spec"]["nodeName"].as_string();
+  const std::string& phase = pod["status"]["phase"].as_string();
+  const bool is_over = change.type == store::EventType::Deleted || phase == "Succeeded" ||
+                       phase == "Failed" || node.empty();
+  const agent::PodName name = {.ns = api::namespace_of(pod), .name = api::name_of(pod)};
+  std::optional<agent::MigAsk> ask;
+  if (!is_over && annotations.is_object()) {
+    const auto read = agent::read_mig_ask(name, [&annotations](std::string_view key) {
+      return std::string_view(annotations[key].as_string());
+    });
+    if (read) ask = *read;  // one that cannot be read was refused by the scheduler
+  }
+  const auto before = asking_.find(name);
+  if (before == asking_.end() && !ask) return;
+  if (before != asking_.end() && (!ask || before->second != node)) {
+    const std::string old = before->second;
+    asking_.erase(before);
+    asks_[old].erase(name);
+    tell_asks(old);
+  }
+  if (!ask) return;
+  agent::MigAsk& known = asks_[node][name];
+  asking_[name] = node;
+  if (known == *ask) return;
+  known = *std::move(ask);
+  tell_asks(node);
+}
+
+void GpuNodes::tell_asks(const std::string& node) {
+  const auto it = nodes_.find(node);
+  const auto at = asks_.find(node);
+  if (at == asks_.end()) return;
+  std::vector<agent::MigAsk> all;
+  for (const auto& [name, ask] : at->second) all.push_back(ask);
+  if (all.empty()) asks_.erase(at);
+  if (it != nodes_.end()) it->second->set_asks(std::move(all));
 }
 
 // Each in its own turn of the loop, so that thousands of them hold up nobody.
@@ -143,7 +207,8 @@ void GpuNodes::on_settled(const std::string& node) {
 
 bool GpuNodes::is_settled() const {
   return std::ranges::all_of(nodes_, [](const auto& entry) {
-    return entry.second->is_ready() && entry.second->is_settled();
+    const GpuNode& node = *entry.second;
+    return node.is_down() || (node.is_ready() && node.is_settled());
   });
 }
 
@@ -163,7 +228,7 @@ void GpuNodes::choose_source(Kind& kind) {
   while (!kind.waiting.empty() && kind.source.empty()) {
     const auto it = nodes_.find(kind.waiting.back());
     kind.waiting.pop_back();
-    if (it == nodes_.end() || it->second->is_awake()) continue;
+    if (it == nodes_.end() || it->second->is_awake() || it->second->is_down()) continue;
     kind.source = it->first;
     it->second->start(GpuNode::Mig::Off);
   }
@@ -172,7 +237,7 @@ void GpuNodes::choose_source(Kind& kind) {
 bool GpuNodes::serve(std::string_view node, int port, net::HttpRequest request,
                      std::shared_ptr<net::ResponseWriter> writer) {
   const auto it = nodes_.find(node);
-  if (it == nodes_.end() || port != options_.listen.port) return false;
+  if (it == nodes_.end() || it->second->is_down() || port != options_.listen.port) return false;
   it->second->serve(std::move(request), std::move(writer));
   return true;
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,7 +33,8 @@ class GpuNodes : public kubelet::DeviceHost {
   bool serve(std::string_view node, int port, net::HttpRequest request,
              std::shared_ptr<net::ResponseWriter> writer);
   std::size_t size() const { return nodes_.size(); }
-  // All nodes have told their devices and are cut as their labels say, or said why not.
+  // All nodes that are not down have told their devices and are cut as their labels say, or said
+  // why not.
   bool is_settled() const;
 
  private:
@@ -50,6 +52,9 @@ class GpuNodes : public kubelet::DeviceHost {
 
   TimeUs turn_time();
   GpuNode* make_node(const Doc& node, const std::string& gpus);
+  void see_again(GpuNode& known, const Doc& node);
+  void on_pod(const api::Api::Change& change);
+  void tell_asks(const std::string& node);
   void tell_later(const std::string& kind, const std::string& node);
   void choose_source(Kind& kind);
   void on_settled(const std::string& node);
@@ -62,9 +67,14 @@ class GpuNodes : public kubelet::DeviceHost {
   std::function<TimeUs()> clock_;
   GpuNodeContext context_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
-  std::map<std::string, Kind, std::less<>> kinds_;  // by the text of the annotation
+  std::map<std::string, Kind, std::less<>> kinds_;  // by GPUs and configuration
+  std::set<std::string, std::less<>> good_gpus_;    // texts that are machines
   std::map<std::string, std::unique_ptr<GpuNode>, std::less<>> nodes_;
   std::map<std::string, std::string, std::less<>> refused_;  // by node: the text that is no machine
+  // What pods want of MIG instances: by node, by pod. Of pods, their nodes.
+  std::map<std::string, std::map<agent::PodName, agent::MigAsk>, std::less<>> asks_;
+  std::map<agent::PodName, std::string> asking_;
+  std::shared_ptr<void> following_;  // last: it tells the members above
 };
 
 }  // namespace jogak::playground

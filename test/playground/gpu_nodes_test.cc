@@ -220,6 +220,11 @@ TEST_F(GpuNodeTest, FaultsAreScriptedByAnAnnotationAndHealed) {
   const std::vector<std::string> health = devices("p", "health");
   EXPECT_EQ(std::ranges::count(health, "Unhealthy"), 2);
   EXPECT_EQ(series("DCGM_FI_DEV_XID_ERRORS", "gpu=\"0\""), "79");
+  const std::vector<Doc> events = world_->api().list("events");
+  EXPECT_TRUE(std::ranges::any_of(events, [](const Doc& event) {
+    return event["source"]["component"].as_string() == "jogak-agent" &&
+           event["message"].as_string().contains("79");
+  })) << "what happened to the node is an Event of it";
 
   // A second pod finds too few, told by the words of a kubelet.
   ASSERT_TRUE(world_->api().remove("pods", "default", "p", {}).has_value());
@@ -290,6 +295,158 @@ TEST_F(GpuNodeTest, TheProxyServesWhatTheNodeServes) {
   EXPECT_EQ(missing->json()["message"].as_string(), "nodes \"other\" not found");
 }
 
+constexpr std::string_view kFourShares =
+    "version: v1\nsharing:\n  timeSlicing:\n    resources:\n"
+    "    - {name: nvidia.com/gpu, replicas: 4}\n";
+constexpr std::string_view kRenamedShares =
+    "version: v1\nsharing:\n  timeSlicing:\n    renameByDefault: true\n    resources:\n"
+    "    - {name: nvidia.com/gpu, replicas: 2}\n";
+
+TEST_F(GpuNodeTest, SharesAreThoseOfTheAgent) {
+  Doc shared = gpu_node("n", "2xL4");
+  shared.at("metadata", "annotations").set("jogak.io/plugin-config", kFourShares);
+  start(std::move(shared));
+  EXPECT_EQ(label("nvidia.com/gpu.product"), "NVIDIA-L4-SHARED");
+  EXPECT_EQ(label("nvidia.com/gpu.count"), "2");
+  EXPECT_EQ(label("nvidia.com/gpu.replicas"), "4");
+  EXPECT_EQ(label("nvidia.com/gpu.sharing-strategy"), "time-slicing");
+  EXPECT_EQ(allocatable(kGpu), "8");
+  for (int i = 0; i < 9; ++i) add_pod(fmt::format("p{}", i), kGpu, 1);
+  run_for(5 * kSecondInUs);
+  EXPECT_EQ(world_->count("p", "Running"), 8U);
+  EXPECT_EQ(world_->count("p", "Pending"), 1U);
+  std::set<std::string> ids;
+  for (int i = 0; i < 9; ++i) {
+    for (const std::string& id : devices(fmt::format("p{}", i))) {
+      EXPECT_THAT(id, ::testing::ContainsRegex("^GPU-.*::[0-3]$"));
+      EXPECT_TRUE(ids.insert(id).second) << id << " is given twice";
+    }
+  }
+  EXPECT_EQ(ids.size(), 8U);
+  // What a GPU does is told of each pod by its own processes, and is never more than there is.
+  constexpr std::int64_t kMemory = std::int64_t{23'034} << 20U;
+  std::int64_t sum = 0;
+  int told = 0;
+  for (int i = 0; i < 9; ++i) {
+    const std::string used =
+        series("jogak_gpu_pod_memory_used_bytes", fmt::format("pod=\"p{}\"", i));
+    if (used.empty()) continue;
+    ++told;
+    sum += std::stoll(used);
+  }
+  EXPECT_EQ(told, 8);
+  EXPECT_GT(sum, kMemory / 2);
+  EXPECT_LT(sum, 2 * kMemory);
+}
+
+TEST_F(GpuNodeTest, AnotherConfigurationIsTakenWhileTheNodeRuns) {
+  start(gpu_node("n", "2xA10"));
+  EXPECT_EQ(allocatable(kGpu), "2");
+  EXPECT_EQ(label("nvidia.com/gpu.product"), "NVIDIA-A10");
+  world_->annotate_node("n", "jogak.io/plugin-config", kRenamedShares);
+  run_for(kSecondInUs);
+  EXPECT_EQ(allocatable("nvidia.com/gpu.shared"), "4");
+  EXPECT_EQ(allocatable(kGpu), "0");
+  EXPECT_EQ(label("nvidia.com/gpu.product"), "NVIDIA-A10") << "the resource's name tells";
+  EXPECT_EQ(label("nvidia.com/gpu.replicas"), "2");
+  world_->annotate_node("n", "jogak.io/plugin-config", "version: v1\nsharing: {slicing: 2}\n");
+  run_for(kSecondInUs);
+  EXPECT_EQ(allocatable("nvidia.com/gpu.shared"), "4") << "one that is wrong changes nothing";
+  bool is_told = false;
+  for (const Doc& event : world_->api().list("events")) {
+    is_told |= event["reason"].as_string() == "InvalidPluginConfig" &&
+               event["message"].as_string().contains("slicing");
+  }
+  EXPECT_TRUE(is_told);
+  world_->annotate_node("n", "jogak.io/plugin-config", "");
+  run_for(kSecondInUs);
+  EXPECT_EQ(allocatable(kGpu), "2");
+  EXPECT_EQ(allocatable("nvidia.com/gpu.shared"), "0");
+}
+
+TEST_F(GpuNodeTest, SharedInstances) {
+  Doc cut = gpu_node("n", "1xA100-SXM4-80GB", "all-3g.40gb");
+  cut.at("metadata", "annotations")
+      .set("jogak.io/plugin-config",
+           "version: v1\nsharing:\n  timeSlicing:\n    resources:\n"
+           "    - {name: nvidia.com/mig-3g.40gb, replicas: 3}\n");
+  start(std::move(cut));
+  EXPECT_EQ(allocatable("nvidia.com/mig-3g.40gb"), "6");
+  EXPECT_EQ(label("nvidia.com/mig-3g.40gb.replicas"), "3");
+}
+
+// A pod's wish, the scheduler's place, the agent's cut.
+TEST_F(GpuNodeTest, AnInstanceIsCutForAPod) {
+  start(gpu_node("n", "1xA100-SXM4-80GB", "all-1g.10gb"));
+  add_pod("small", kSlice, 1);
+  run_for(3 * kSecondInUs);
+  Doc wants = simple_pod("wants", 1, 0);
+  wants.at("metadata", "annotations").set("jogak.io/mig-profile", "3g.40gb");
+  world_->add(std::move(wants));
+  run_for(3 * kSecondInUs);
+  EXPECT_EQ(world_->count("", "Running"), 2U);
+  EXPECT_EQ(allocatable("nvidia.com/mig-3g.40gb"), "1");
+  const std::string small = devices("small").at(0);
+  EXPECT_NE(allocatable(kSlice), "7");
+  EXPECT_EQ(world_->broken_rule(), "");
+  // Who has a device keeps it, and what was cut stays for the next.
+  ASSERT_TRUE(world_->api().remove("pods", "default", "wants", {}).has_value());
+  run_for(5 * kSecondInUs);
+  EXPECT_EQ(devices("small").at(0), small);
+  add_pod("next", "nvidia.com/mig-3g.40gb", 1);
+  run_for(3 * kSecondInUs);
+  EXPECT_EQ(world_->count("next", "Running"), 1U);
+}
+
+TEST_F(GpuNodeTest, ANodeThatIsDownIsSilent) {
+  start(gpu_node("n", "2xA100-SXM4-80GB"));
+  add_pod("p", kGpu, 1);
+  run_for(3 * kSecondInUs);
+  EXPECT_NE(series("DCGM_FI_DEV_GPU_UTIL", "pod=\"p\""), "");
+  const std::vector<std::string> held = devices("p");
+  world_->annotate_node("n", "jogak.io/fault", "down");
+  run_for(kSecondInUs);
+  EXPECT_EQ(get("/api/v1/nodes/n:9400/proxy/metrics")->status, 503);
+  world_->annotate_node("n", "jogak.io/gpu-fault", "1=xid:79");
+  world_->annotate_node("n", "jogak.io/plugin-config", kFourShares);
+  set_label("nvidia.com/mig.config", "all-1g.10gb");
+  run_for(60 * kSecondInUs);
+  EXPECT_EQ(condition("Ready"), "Unknown");
+  EXPECT_EQ(condition("GpuUnusable"), "False") << "nobody looks";
+  EXPECT_EQ(allocatable(kGpu), "2");
+  EXPECT_EQ(label("nvidia.com/gpu.replicas"), "1");
+  EXPECT_EQ(label("nvidia.com/mig.config.state"), "");
+  world_->annotate_node("n", "jogak.io/fault", "");
+  run_for(5 * kSecondInUs);
+  EXPECT_EQ(condition("Ready"), "True");
+  EXPECT_EQ(condition("GpuUnusable"), "True");
+  EXPECT_EQ(label("nvidia.com/gpu.replicas"), "4");
+  EXPECT_EQ(label("nvidia.com/mig.config.state"), "failed") << "the pod is in its way";
+  EXPECT_EQ(get("/api/v1/nodes/n:9400/proxy/metrics")->status, 200);
+  EXPECT_EQ(world_->count("p", "Running"), 1U);
+  EXPECT_EQ(devices("p"), held);
+}
+
+TEST_F(GpuNodeTest, ANodeThatIsMadeDownStartsWhenItComes) {
+  Doc down = gpu_node("n", "1xV100-SXM2-32GB");
+  down.at("metadata", "annotations").set("jogak.io/fault", "down");
+  start(std::move(down));
+  EXPECT_TRUE(world_->playground().is_settled());
+  EXPECT_EQ(label("nvidia.com/gpu.product"), "");
+  EXPECT_EQ(get("/api/v1/nodes/n:9400/proxy/metrics")->status, 503);
+  world_->annotate_node("n", "jogak.io/fault", "");
+  run_for(2 * kSecondInUs);
+  EXPECT_EQ(label("nvidia.com/gpu.product"), "Tesla-V100-SXM2-32GB");
+  EXPECT_EQ(allocatable(kGpu), "1");
+}
+
+TEST_F(GpuNodeTest, V100sAreJoinedAsInADgx1) {
+  start(gpu_node("n", "8xV100-SXM2-32GB"));
+  EXPECT_THAT(node().get("metadata", "annotations")["jogak.io/gpus"].as_string(),
+              HasSubstr(R"("nvlink":[1,2,3,4])"));
+  EXPECT_EQ(label("nvidia.com/gpu.family"), "volta");
+}
+
 TEST_F(GpuNodeTest, AMachineThatIsNoneLeavesTheManifestsNumbers) {
   Doc node = gpu_node("n", "8xH9000");
   node.at("status", "capacity").set(kGpu, "8");
@@ -339,6 +496,28 @@ TEST(GpuNodes, NodesWithTheSameGpusDifferInTheirUuids) {
   world.annotate_node("b", "jogak.io/gpu-fault", "");
   world.run_for(5 * kSecondInUs);
   EXPECT_EQ(gpus("b"), before);
+}
+
+// Whoever waits for a node that goes down is told by another.
+TEST(GpuNodes, NobodyWaitsForANodeThatIsDown) {
+  std::vector<Doc> nodes;
+  for (const std::string_view name : {"a", "b", "c"}) nodes.push_back(gpu_node(name, "2xL40S"));
+  World world(std::move(nodes), options());
+  for (const std::string_view name : {"a", "c"})
+    world.annotate_node(name, "jogak.io/fault", "down");
+  world.run_for(2 * kSecondInUs);
+  EXPECT_TRUE(world.playground().is_settled());
+  const auto product = [&](std::string_view name) {
+    return world.api()
+        .get("nodes", "", name)
+        ->get("metadata", "labels")["nvidia.com/gpu.product"]
+        .as_string();
+  };
+  EXPECT_EQ(product("b"), "NVIDIA-L40S");
+  for (const std::string_view name : {"a", "c"}) world.annotate_node(name, "jogak.io/fault", "");
+  world.run_for(2 * kSecondInUs);
+  EXPECT_EQ(product("a"), "NVIDIA-L40S");
+  EXPECT_EQ(product("c"), "NVIDIA-L40S");
 }
 
 // A process that keeps its objects in a folder finds its machines as they were made at first, cuts

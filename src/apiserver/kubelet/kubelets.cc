@@ -35,6 +35,16 @@ Doc condition(std::string_view type, bool is_true, std::string_view reason,
       .set("message", message);
 }
 
+// A condition that says what it said before keeps the time since when.
+void keep_transitions(const Doc& before, Doc& conditions) {
+  for (Doc& condition : conditions.items()) {
+    for (const Doc& old : before.items()) {
+      if (old["type"] != condition["type"] || old["status"] != condition["status"]) continue;
+      condition.set("lastTransitionTime", old["lastTransitionTime"]);
+    }
+  }
+}
+
 Doc healthy_conditions(TimeUs now) {
   Doc list = Doc::array();
   list.push(condition("MemoryPressure", false, "KubeletHasSufficientMemory",
@@ -189,10 +199,12 @@ void Kubelets::write_node_status(NodeState& node, const Doc& object) {
       allocatable[resource.name] = api::Amount::of(node.ledger.healthy(resource));
     }
   }
+  Doc conditions = healthy_conditions(api_->now());
+  keep_transitions(object.get("status", "conditions"), conditions);
   Doc status = Doc::object();
   status.set("capacity", capacity)
       .set("allocatable", api::write_resources(allocatable))
-      .set("conditions", healthy_conditions(api_->now()));
+      .set("conditions", std::move(conditions));
   Doc addresses = Doc::array();
   addresses.push(Doc::object().set("type", "InternalIP").set("address", node.ip));
   addresses.push(Doc::object().set("type", "Hostname").set("address", node.name));
