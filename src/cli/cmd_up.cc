@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `jogak up`: a Kubernetes API with simulated GPU nodes on this machine, for kubectl to play with.
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +15,7 @@
 
 #include <fmt/core.h>
 
+#include "agent/run/spare_memory.h"
 #include "base/file.h"
 #include "cli/answer.h"
 #include "cli/commands.h"
@@ -108,6 +110,7 @@ constexpr ArgTable kTable = {
 
 constexpr TimeUs kSettleLook = 5 * kMsInUs;
 constexpr TimeUs kSettleMax = 10 * kSecondInUs;
+constexpr std::array kTidyAfter = {2 * kSecondInUs, 120 * kSecondInUs};  // from the first screen
 
 bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1";
@@ -204,6 +207,8 @@ Result<int> run_command(const ParsedArgs& args) {
     fmt::print("{}", up_screen(*up, args.text("kubeconfig"),
                                kubectl == nullptr ? "kubectl" : kubectl, taken));
     std::fflush(stdout);
+    // The start leaves much behind that nobody looks at again, and so does its history, later.
+    for (const TimeUs pause : kTidyAfter) loop.after(pause, agent::give_back_memory);
     if (args.is_on("demo")) demo.emplace(loop, up->playground(), stop);
   };
   loop.post(show);

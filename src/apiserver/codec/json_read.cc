@@ -22,6 +22,7 @@ namespace {
 
 // Deeper than any object; the real server's limit (10000) would cost its stack in every consumer.
 constexpr int kDepthMax = 1000;
+constexpr std::size_t kMembersUsual = 4;  // an object has that many or more, mostly
 constexpr std::size_t kDuplicatesMax = 100;
 // Objects with more members than this look their keys up in a table.
 constexpr std::size_t kLinearMax = 24;
@@ -350,6 +351,7 @@ class Reader {
       ++at_;
       return true;
     }
+    members.reserve(kMembersUsual);
     for (;;) {
       const std::size_t known = duplicates_.size();
       if (!member(members, keys, replaced, depth)) return false;
