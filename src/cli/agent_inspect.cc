@@ -3,6 +3,8 @@
 // The document of agent_inspect.h. Names are those of the facts, units at their ends.
 #include "cli/agent_inspect.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace jogak::cli {
@@ -98,7 +100,12 @@ Doc facts_doc(const nvml::GpuFacts& gpu, Doc& missing) {
   return part.take();
 }
 
-Doc mig_doc(const nvml::GpuFacts& gpu) {
+template <class T>
+Doc doc_of(const Reading<T>& reading) {
+  return reading ? Doc(*reading) : Doc();
+}
+
+Doc mig_doc(const nvml::GpuFacts& gpu, const nvml::GpuSample& sample) {
   Doc mig = Doc::object();
   mig.set("capable", gpu.mig_capable).set("enabled", gpu.mig_enabled);
   mig.set("pending", gpu.mig_pending).set("devicesMax", gpu.mig_devices_max);
@@ -120,7 +127,11 @@ Doc mig_doc(const nvml::GpuFacts& gpu) {
     row.set("gpuInstance", from.gi_id).set("computeInstance", from.ci_id);
     row.set("index", from.index).set("start", from.placement.start);
     row.set("size", from.placement.size).set("memoryMib", from.memory_mib);
-    instances.push(std::move(row.set("multiprocessors", from.multiprocessors)));
+    row.set("multiprocessors", from.multiprocessors);
+    const nvml::MigInstanceSample* const now = sample_of(from, sample);
+    const nvml::MemorySample memory = now == nullptr ? nvml::MemorySample() : now->memory;
+    row.set("memoryUsedBytes", doc_of(memory.used_bytes));
+    instances.push(std::move(row.set("memoryFreeBytes", doc_of(memory.free_bytes))));
   }
   mig.set("profiles", std::move(profiles)).set("instances", std::move(instances));
   return mig;
@@ -189,8 +200,8 @@ Doc process_docs(const nvml::GpuSample& sample) {
     Doc process = Doc::object();
     process.set("pid", from.pid).set("name", from.name);
     process.set("kind", kKinds[static_cast<std::size_t>(from.kind)]);
-    process.set("memoryBytes", from.memory_bytes ? Doc(*from.memory_bytes) : Doc());
-    process.set("smPercent", from.sm_percent ? Doc(*from.sm_percent) : Doc());
+    process.set("memoryBytes", doc_of(from.memory_bytes));
+    process.set("smPercent", doc_of(from.sm_percent));
     if (from.gi_id >= 0) process.set("gpuInstance", from.gi_id).set("computeInstance", from.ci_id);
     list.push(std::move(process));
   }
@@ -220,6 +231,14 @@ Result<NodeView> read_node(nvml::GpuSource& source, const nvml::SampleWants& wan
   return view;
 }
 
+const nvml::MigInstanceSample* sample_of(const nvml::MigInstanceFacts& instance,
+                                         const nvml::GpuSample& sample) {
+  const auto at = std::ranges::find_if(sample.mig, [&](const nvml::MigInstanceSample& row) {
+    return row.gi_id == instance.gi_id && row.ci_id == instance.ci_id;
+  });
+  return at == sample.mig.end() ? nullptr : &*at;
+}
+
 Doc node_doc(const NodeView& view) {
   const nvml::NodeFacts& node = view.node;
   Doc doc = Doc::object();
@@ -231,7 +250,7 @@ Doc node_doc(const NodeView& view) {
     const nvml::GpuFacts& facts = node.gpus[i];
     Doc missing = Doc::object();
     Doc gpu = facts_doc(facts, missing);
-    gpu.set("mig", mig_doc(facts));
+    gpu.set("mig", mig_doc(facts, view.samples[i]));
     gpu.set("readings", reading_doc(view.samples[i], missing));
     gpu.set("health", health_doc(view.samples[i], missing));
     gpu.set("processes", process_docs(view.samples[i]));

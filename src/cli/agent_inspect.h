@@ -21,6 +21,10 @@ struct NodeView {
 // Reads all there is.
 Result<NodeView> read_node(nvml::GpuSource& source, const nvml::SampleWants& wants);
 
+// What was measured of an instance; null: nothing.
+const nvml::MigInstanceSample* sample_of(const nvml::MigInstanceFacts& instance,
+                                         const nvml::GpuSample& sample);
+
 // A reading that is missing is null, and named with its reason in the GPU's "missing".
 Doc node_doc(const NodeView& view);
 

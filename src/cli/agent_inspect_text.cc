@@ -44,34 +44,41 @@ std::string gpu_table(const NodeView& view) {
   // What says nothing takes no room: a table has to fit into 80 columns where it can.
   constexpr std::string_view kDomain = "00000000:";
   const bool has_domains = std::ranges::any_of(view.node.gpus, [&](const nvml::GpuFacts& gpu) {
-    return !gpu.pci_bus_id.starts_with(kDomain);
+    return !gpu.pci_bus_id.empty() && !gpu.pci_bus_id.starts_with(kDomain);
   });
   const bool has_minors = std::ranges::any_of(view.node.gpus, [](const nvml::GpuFacts& gpu) {
-    return !gpu.minor || *gpu.minor != gpu.index;
+    return gpu.minor.value_or(gpu.index) != gpu.index;
   });
+  const auto text_or_none = [](const std::string& text) {
+    return text.empty() ? std::string(kNone) : text;
+  };
   std::vector<TextTable::Column> columns = {{"GPU", Align::Right}, {"NAME"}, {"BUS"}};
   if (has_minors) columns.emplace_back("MINOR", Align::Right);
-  columns.insert(columns.end(), {{"NUMA", Align::Right},
-                                 {"MIB", Align::Right},
-                                 {"USED", Align::Right},
-                                 {"UTIL", Align::Right},
-                                 {"TEMP", Align::Right},
-                                 {"POWER", Align::Right},
-                                 {"MIG"}});
+  for (const std::string_view title : {"NUMA", "MIB", "USED", "UTIL", "TEMP", "POWER"}) {
+    columns.emplace_back(title, Align::Right);
+  }
+  columns.emplace_back("MIG");
   TextTable table(columns);
   for (std::size_t i = 0; i < view.node.gpus.size(); ++i) {
     const nvml::GpuFacts& gpu = view.node.gpus[i];
     const nvml::GpuSample& now = view.samples[i];
     const std::string power =
         now.power_mw ? fmt::format("{}W", *now.power_mw / 1000) : std::string(kNone);
-    std::vector<std::string> cells = {
-        std::to_string(gpu.index), gpu.name,
-        has_domains ? gpu.pci_bus_id : gpu.pci_bus_id.substr(kDomain.size())};
+    const std::size_t shown_from =
+        std::min(has_domains ? 0 : kDomain.size(), gpu.pci_bus_id.size());
+    std::vector<std::string> cells = {std::to_string(gpu.index), text_or_none(gpu.name),
+                                      text_or_none(gpu.pci_bus_id.substr(shown_from))};
     if (has_minors) cells.push_back(shown(gpu.minor));
-    cells.insert(cells.end(), {shown(gpu.numa_node), std::to_string(gpu.memory_mib),
-                               mib_of(now.memory.used_bytes), shown(now.gpu_percent, "%"),
-                               shown(now.temperature_c, "C"), power,
-                               gpu.is_lost ? std::string("LOST") : mig_text(gpu)});
+    // A board that was lost before it was read has no memory that anybody knows of.
+    const std::string memory =
+        gpu.memory_mib == 0 ? std::string(kNone) : std::to_string(gpu.memory_mib);
+    cells.push_back(shown(gpu.numa_node));
+    cells.push_back(memory);
+    cells.push_back(mib_of(now.memory.used_bytes));
+    cells.push_back(shown(now.gpu_percent, "%"));
+    cells.push_back(shown(now.temperature_c, "C"));
+    cells.push_back(power);
+    cells.push_back(gpu.is_lost ? std::string("LOST") : mig_text(gpu));
     table.row(std::move(cells));
   }
   return table.text();
@@ -84,12 +91,16 @@ std::string instance_table(const NodeView& view) {
                    {"CI", Align::Right},
                    {"PLACE"},
                    {"MIB", Align::Right},
+                   {"USED", Align::Right},
                    {"UUID"}});
-  for (const nvml::GpuFacts& gpu : view.node.gpus) {
+  for (std::size_t i = 0; i < view.node.gpus.size(); ++i) {
+    const nvml::GpuFacts& gpu = view.node.gpus[i];
     for (const nvml::MigInstanceFacts& row : gpu.mig_instances) {
+      const nvml::MigInstanceSample* const now = sample_of(row, view.samples[i]);
       table.add(gpu.index, row.profile, row.gi_id,
                 row.ci_id < 0 ? std::string(kNone) : std::to_string(row.ci_id),
                 fmt::format("{}:{}", row.placement.start, row.placement.size), row.memory_mib,
+                now == nullptr ? std::string(kNone) : mib_of(now->memory.used_bytes),
                 row.uuid.empty() ? std::string(kNone) : row.uuid);
     }
   }
@@ -223,9 +234,9 @@ std::string process_table(const NodeView& view) {
 
 std::string node_text(const NodeView& view) {
   const nvml::NodeFacts& node = view.node;
-  std::string text =
-      fmt::format("driver {}, NVML {}, CUDA {}.{}, {} GPUs\n", node.driver_version,
-                  node.nvml_version, node.cuda_major, node.cuda_minor, node.gpus.size());
+  std::string text = fmt::format("driver {}, NVML {}, CUDA {}.{}, {} GPU{}\n", node.driver_version,
+                                 node.nvml_version, node.cuda_major, node.cuda_minor,
+                                 node.gpus.size(), node.gpus.size() == 1 ? "" : "s");
   if (node.gpus.empty()) return text;
   text.append("\n").append(gpu_table(view));
   const auto section = [&](std::string_view title, const std::string& table) {

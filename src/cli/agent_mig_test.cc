@@ -3,6 +3,7 @@
 // What `jogak agent mig` plans, does and says, on GPUs in memory.
 #include "cli/agent_mig.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "agent/mig/testing/fake_gpus.h"
@@ -13,6 +14,7 @@
 namespace jogak::cli {
 namespace {
 
+using ::testing::HasSubstr;
 using Verb = MigRequest::Verb;
 
 class AgentMig : public ::testing::Test {
@@ -62,6 +64,19 @@ TEST_F(AgentMig, SaysWhatIsInTheWay) {
             "instance 1 (3g.20gb at slices 0-3) by pid 4711 (python); stop that first\n"
             "  slice   0   1   2   3   4   5   6   7\n"
             "  now    [3g.20gb       ] .   .   .   .\n");
+}
+
+TEST_F(AgentMig, OffNamesWhatItDestroys) {
+  const std::string gpu = gpus.add("A100-40", true);
+  gpus.put(gpu, "3g.20gb", 0);
+  gpus.put(gpu, "1g.5gb", 4);
+  const std::string text = run({.layout = "off"});
+  EXPECT_THAT(text, HasSubstr("  1. destroy instance 1 (3g.20gb at slices 0-3)\n"
+                              "  2. destroy instance 2 (1g.5gb at slice 4)\n"
+                              "  3. disable MIG\n"));
+  gpus.use(gpu, 1, 4711);
+  EXPECT_THAT(run({.layout = "none"}),
+              HasSubstr("refused: an empty layout needs the place of what is in use: instance 1"));
 }
 
 TEST_F(AgentMig, TakesAFileOfUsers) {

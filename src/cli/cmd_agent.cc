@@ -12,9 +12,9 @@
 #include "cli/agent_inspect.h"
 #include "cli/answer.h"
 #include "cli/commands.h"
+#include "cli/nvml_cure.h"
 #include "nvml/nvml_source.h"
 #include "nvml/record.h"
-#include "nvml/sim/shipped.h"
 
 namespace jogak::cli {
 
@@ -62,23 +62,12 @@ constexpr ArgTable kRecordTable = {
     .examples = kRecordExamples,
 };
 
-// What to do on a machine without a driver is part of the message.
-Error with_cure(Error error, const std::string& nvml) {
-  if (error.code == Errc::Unavailable && nvml == "auto") {
-    error.what = fmt::format(
-        "{}; without an NVIDIA driver on this machine, simulate one: --nvml sim:NAME with {}, or "
-        "sim:FILE.yaml",
-        error.what, fmt::join(nvml::sim::shipped_names(), ", "));
-  }
-  return error;
-}
-
 Result<NodeView> view_of(const ParsedArgs& args) {
   const std::string nvml = args.text("nvml");
   auto source = nvml::NvmlSource::open(nvml, args.list("driver-root"));
-  if (!source) return std::unexpected(with_cure(std::move(source).error(), nvml));
+  if (!source) return std::unexpected(with_simulations(std::move(source).error(), nvml));
   auto view = read_node(**source, {.processes = true, .pcie_throughput = true, .gpm = true});
-  if (!view) return std::unexpected(with_cure(std::move(view).error(), nvml));
+  if (!view) return std::unexpected(with_simulations(std::move(view).error(), nvml));
   return view;
 }
 
@@ -99,7 +88,7 @@ Result<int> record(const ParsedArgs& args) {
                                                     "Recorded by jogak agent record.");
   const std::string& file = args.operands().front();
   JOGAK_TRY_VOID(write_file(file, text));
-  fmt::print("{}: {} GPUs\n", file, view.node.gpus.size());
+  fmt::print("{}: {} GPU{}\n", file, view.node.gpus.size(), view.node.gpus.size() == 1 ? "" : "s");
   return kExitDone;
 }
 

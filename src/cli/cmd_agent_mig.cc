@@ -12,6 +12,7 @@
 #include "cli/agent_mig_report.h"
 #include "cli/answer.h"
 #include "cli/commands.h"
+#include "cli/nvml_cure.h"
 #include "nvml/nvml_source.h"
 
 namespace jogak::cli {
@@ -98,7 +99,11 @@ Result<int> run_verb(const ParsedArgs& args, MigRequest::Verb verb) {
     request.file = args.text("file");
     request.gpus = args.text("gpu");
   }
-  JOGAK_TRY(const auto source, nvml::NvmlSource::open(args.text("nvml")));
+  auto opened = nvml::NvmlSource::open(args.text("nvml"));
+  if (!opened) {
+    return std::unexpected(with_simulations(std::move(opened).error(), args.text("nvml")));
+  }
+  const auto source = *std::move(opened);
   agent::MigHolders holders;
   const std::string socket = args.text("pod-resources");
   const bool is_simulated = args.text("nvml").starts_with("sim:");
