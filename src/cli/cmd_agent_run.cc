@@ -116,6 +116,11 @@ constexpr Flag kFlags[] = {
      .metavar = "true|false",
      .help = "carry out the MIG configuration that the node's label nvidia.com/mig.config names",
      .fallback = "true"},
+    {.name = "mig-keep",
+     .kind = FlagKind::Choice,
+     .metavar = "true|false",
+     .help = "make the layout of that label again where a reset or somebody's hand undid it",
+     .fallback = "true"},
     {.name = "mig-config-file",
      .metavar = "FILE",
      .help = "configurations for that label, in the format of mig-parted (default "
@@ -238,6 +243,7 @@ Result<void> read_mig(const ParsedArgs& args, agent::AgentOptions& options) {
   options.mig_journal = args.text("mig-journal");
   options.mig.answers_label = args.text("mig-label") == "true";
   options.mig.cuts_on_demand = args.text("mig-on-demand") == "true";
+  options.mig.keeps_layout = args.text("mig-keep") == "true";
   const auto may_reboot = environment("WITH_REBOOT");
   options.mig.may_reboot = may_reboot == "true" || may_reboot == "1";
   const std::string file = args.is_given("mig-config-file")

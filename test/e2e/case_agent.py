@@ -170,6 +170,9 @@ def follow(kubectl, node, agent):
             "example.com/e2e", "jogak.io/gpu-unhealthy"], seconds=20)
         agent.write("faults", "")
         eventually("well again", lambda: node.conditions() == well, seconds=40)
+        eventually("Events of the node", lambda: all(
+            reason in kubectl("describe", "node", node.name)
+            for reason in ("GpuLost", "GpuRecovered")), seconds=20)
         eventually("without the taint", lambda: node.taints() == ["example.com/e2e"], seconds=20)
     finally:
         done.set()

@@ -119,3 +119,7 @@ def a_gpu_breaks_and_heals(kubectl, cluster):
         kubectl("annotate", "node", node.name, "jogak.io/gpu-fault-")
         eventually("four devices", lambda: node.allocatable("nvidia.com/gpu") == "4")
         check(not node.is_true("GpuUnusable"), "all is well again")
+        kubectl("label", "node", node.name, "nvidia.com/mig.config=no-such")
+        eventually("Events of the node", lambda: all(
+            reason in kubectl("describe", "node", node.name)
+            for reason in ("GpuXid", "GpuRecovered", "MigConfigFailed")))
