@@ -358,6 +358,7 @@ def case_gpu_falls_ill_and_recovers(node):
     gpus = json.loads(node.object()["metadata"]["annotations"]["jogak.io/gpus"])
     equal([i for i, gpu in enumerate(gpus) if gpu.get("health") == "Unhealthy"], [2, 5],
           "jogak.io/gpus")
+    wait_for("Events of the Node", lambda: {"GpuLost", "GpuXid"} <= node.events())
     ill = sorted(gpus[i]["uuid"] for i in (2, 5))
     if node.kubelet_version() >= HEALTH_IN_PODS_MIN:
         wait_for("the pod says which of its devices is ill",
@@ -369,6 +370,7 @@ def case_gpu_falls_ill_and_recovers(node):
     node.set_faults("")
     node.wait_allocatable(8)
     wait_for("the node says so", lambda: is_unusable("False"))
+    wait_for("an Event of the Node", lambda: "GpuRecovered" in node.events())
     node.run_pod("two", 2)
     equal(node.container("two").gpus(), ill, "the GPUs that are well again")
     node.delete("six", "two")

@@ -128,6 +128,7 @@ def case_daemonset_cuts_gpus_by_label(node):
     equal((len(set(seen)), {uuid[:4] for uuid in seen}), (7, {"MIG-"}), f"slices in {seen}")
     # A slice in use stands in the way, and stays.
     label("all-disabled", "failed")
+    wait_for("an Event of the Node", lambda: "MigConfigFailed" in node.events())
     node.wait_allocatable(56, SLICE)
     assert all(node.phase(name) == "Running" for name in names)
     node.delete(*names)

@@ -321,6 +321,12 @@ class Node:
         text = self.kubectl("get", "pod", name, "-n", namespace, "-o", "json", check=False)
         return json.loads(text) if text else {}
 
+    def events(self):
+        """Reasons of the agent's Events, as `kubectl describe node` shows them."""
+        text = self.kubectl("describe", "node", NAME)
+        return {words[1] for words in map(str.split, text.partition("\nEvents:")[2].splitlines())
+                if len(words) > 3 and words[3] == "jogak-agent"}
+
     def kubelet_version(self):
         said = self.object()["status"]["nodeInfo"]["kubeletVersion"]
         return tuple(int(part) for part in re.match(r"v(\d+)\.(\d+)", said).groups())
