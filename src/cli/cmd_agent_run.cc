@@ -22,6 +22,7 @@
 #include "cli/answer.h"
 #include "cli/commands.h"
 #include "kube/connection.h"
+#include "nvml/late_source.h"
 #include "nvml/nvml_source.h"
 #include "ops/signals.h"
 
@@ -333,6 +334,23 @@ Result<std::optional<kube::Access>> access_of(const ParsedArgs& args,
   return std::nullopt;
 }
 
+// Of the machine's GPUs. A driver that is not there is waited for, unless it is wanted at once.
+Result<std::unique_ptr<nvml::GpuSource>> open_source(const std::string& nvml,
+                                                     const agent::AgentOptions& options,
+                                                     std::function<TimeUs()> now) {
+  const std::vector<std::string> roots = {options.plugin.driver_root_in_container,
+                                          options.plugin.driver_root};
+  const auto open = [nvml, roots, node = options.node_name,
+                     now = std::move(now)]() -> Result<std::unique_ptr<nvml::GpuSource>> {
+    return nvml::NvmlSource::open(nvml, roots, node, now);
+  };
+  auto source = open();
+  if (source || source.error().code != Errc::Unavailable || options.plugin.fail_on_init_error) {
+    return source;
+  }
+  return std::make_unique<nvml::LateSource>(open, source.error());
+}
+
 // How it ended, as an exit code; what is to be said about it has been said.
 Result<int> run_on(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSource> source,
                    kube::ApiClient* api, agent::AgentOptions options) {
@@ -347,7 +365,12 @@ Result<int> run_on(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSour
     log.info("asked to stop");
     loop.stop();
   };
-  const ops::Signals signals(loop, {{SIGTERM, stop}, {SIGINT, stop}});
+  const auto read_anew = [&] {
+    log.info("asked to read all anew");
+    if (app != nullptr) app->read_anew();
+  };
+  const ops::Signals signals(
+      loop, {{SIGTERM, stop}, {SIGINT, stop}, {SIGQUIT, stop}, {SIGHUP, read_anew}});
   app = std::make_unique<agent::AgentApp>(loop, log, std::move(source), api, std::move(options),
                                           [&](const Error& error) {
                                             log.error("cannot go on", {{"error", error.what}});
@@ -380,20 +403,18 @@ Result<int> run_agent(const ParsedArgs& args, const agent::PluginFlags& flags) {
   }
   JOGAK_TRY(const agent::ReadConfig config, std::move(config_read));
   JOGAK_TRY(agent::AgentOptions options, options_of(args, flags, config.config));
-  if (!place.folder.empty()) {
+  if (!place.folder.empty() || !agent::config_file_path(place.flags, place.env).empty()) {
     options.read_config = [place](const std::optional<std::string>& label) {
       return agent::read_config(place, label);
     };
+    options.has_config_label = !place.folder.empty();
   }
   JOGAK_TRY(const LogLevel level, parse_level(args.text("log-level")));
   JOGAK_TRY(std::optional<kube::Access> access, access_of(args, options));
   net::EpollLoop loop;
   // By the loop's clock, which nobody sets: what was measured is compared with it. A thread that
   // hangs in the driver keeps the source.
-  JOGAK_TRY(auto source, nvml::NvmlSource::open(
-                             args.text("nvml"),
-                             {options.plugin.driver_root_in_container, options.plugin.driver_root},
-                             options.node_name, loop.clock()));
+  JOGAK_TRY(auto source, open_source(args.text("nvml"), options, loop.clock()));
   std::signal(SIGPIPE, SIG_IGN);  // a log nobody reads is no reason to end
   const auto sink = fd_sink(STDERR_FILENO, form_for(STDERR_FILENO));
   Log log(loop, *sink, level);

@@ -87,6 +87,10 @@ std::optional<AgentProcess::Page> AgentProcess::get(const std::string& path) con
   return Page{.status = std::stoi(answer.substr(9, 3)), .body = answer.substr(end + 4)};
 }
 
+void AgentProcess::signal(int number) const {
+  if (pid_ > 0) ::kill(pid_, number);
+}
+
 int AgentProcess::stop() {
   ::kill(pid_, SIGTERM);
   return wait();

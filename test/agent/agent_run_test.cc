@@ -3,6 +3,7 @@
 // The agent as users run it, on a simulated machine, between a stand-in for the kubelet and
 // whoever scrapes it: what a pod gets, what is measured, a GPU that fails and is well again, the
 // end.
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <set>
@@ -167,6 +168,49 @@ TEST_F(AgentRun, parts_can_be_switched_off) {
   EXPECT_THAT(*labels, HasSubstr("nvidia.com/gpu.count=8\n"));
   EXPECT_THAT(agent.get("/readyz")->body, Not(HasSubstr("registered")));
   EXPECT_EQ(agent.stop(), 0);
+}
+
+// A node of a DaemonSet on which no driver is installed, or not yet.
+TEST_F(AgentRun, a_library_that_is_not_there_is_an_error_or_waited_for) {
+  auto words = flags(kEightGpus);
+  words[1] = folder_.path("libnvidia-ml.so.1");
+  words.emplace_back("--fail-on-init-error=false");
+  {
+    AgentProcess agent(binary(), words);
+    EXPECT_EQ(agent.get("/livez")->status, 200);
+    const auto ready = agent.get("/readyz");
+    EXPECT_EQ(ready->status, 503);
+    EXPECT_THAT(ready->body, HasSubstr("the GPUs are not listed yet"));
+    EXPECT_EQ(agent.stop(), 0);
+    EXPECT_THAT(agent.log(), HasSubstr("libnvidia-ml.so.1: cannot open"));
+  }
+  words.back() = "--fail-on-init-error=true";
+  AgentProcess agent(binary(), words);
+  EXPECT_EQ(agent.wait(), 1);
+  EXPECT_THAT(agent.log(), HasSubstr("libnvidia-ml.so.1"));
+}
+
+TEST_F(AgentRun, a_hang_up_reads_the_configuration_anew) {
+  const std::string file = folder_.path("config.yaml");
+  ASSERT_TRUE(write_file(file, "version: v1\n"));
+  auto words = flags(kEightGpus);
+  words.insert(words.end(),
+               {"--config-file", file, "--labels", "file", "--output-file", folder_.path("gfd")});
+  AgentProcess agent(binary(), words);
+  ASSERT_TRUE(wait_for(kGpu, {8, 8}));
+  ASSERT_TRUE(write_file(file,
+                         "version: v1\nsharing: {timeSlicing: {resources: "
+                         "[{name: nvidia.com/gpu, replicas: 3}]}}\n"));
+  agent.signal(SIGHUP);
+  ASSERT_TRUE(wait_for(kGpu, {24, 24}));
+  // One that is wrong changes nothing.
+  ASSERT_TRUE(write_file(file, "version: v1\nsharing: 3\n"));
+  agent.signal(SIGHUP);
+  ASSERT_TRUE(wait_for_page(agent, "jogak_agent_config_error 1"));
+  EXPECT_EQ(kubelet_.counts(kGpu), (NodeCounts{24, 24}));
+  EXPECT_TRUE(fs::exists(folder_.path("gfd")));
+  EXPECT_EQ(agent.stop(), 0);
+  EXPECT_FALSE(fs::exists(folder_.path("gfd"))) << "labels of an agent that was taken away";
 }
 
 TEST_F(AgentRun, a_machine_without_a_driver_is_an_error_or_waited_for) {

@@ -118,7 +118,7 @@ Result<void> AgentApp::start() {
       };
     }
   }
-  if (cluster_ != nullptr && options_.read_config) {
+  if (cluster_ != nullptr && options_.read_config && options_.has_config_label) {
     // Half a second with another configuration would offer other resources.
     start_timer_ = loop_.after(kLabelWaitMax, [this] { start_node(); });
   } else {
@@ -136,6 +136,12 @@ void AgentApp::start_node() {
   }
   node_->start();
   if (kubelet_ != nullptr) ask_holdings();
+}
+
+void AgentApp::read_anew() {
+  if (!has_started_) return;
+  if (options_.read_config) read_config();
+  node_->look();
 }
 
 std::uint16_t AgentApp::port() const { return server_ == nullptr ? 0 : server_->port(); }

@@ -58,6 +58,9 @@ class AgentApp {
 
   // Conflict or Invalid: the address cannot be listened on.
   Result<void> start();
+  // The configuration, where it may change, and all of the GPUs, whatever the intervals: what
+  // SIGHUP asks for.
+  void read_anew();
 
   // "" ready; else what is missing.
   std::string not_ready() const;

@@ -76,6 +76,10 @@ NodeAgent::NodeAgent(Loop& loop, Log& log, std::unique_ptr<nvml::GpuSource> sour
 
 NodeAgent::~NodeAgent() {
   loop_.cancel(files_timer_);
+  // Labels of a node whose agent was taken away would stay for ever.
+  if (!features_file_.empty() && !options_.is_oneshot) {
+    (void)host_view_.put_labels(features_file_, {});
+  }
   watch_.reset();  // answers that come to MigWork come no more
 }
 
@@ -293,7 +297,12 @@ void NodeAgent::write_features(const NodeSnapshot& node) {
   for (const std::string& warning : labels.warnings) {
     if (told_problems_.insert(warning).second) log_.warn("a label", {{"problem", warning}});
   }
-  const auto written = host_view_.put_labels(options_.plugin.gfd.output_file, labels.labels);
+  const std::string& file = options_.plugin.gfd.output_file;
+  const auto written = host_view_.put_labels(file, labels.labels);
+  if (written && features_file_ != file) {
+    if (!features_file_.empty()) (void)host_view_.put_labels(features_file_, {});
+    features_file_ = file;
+  }
   const std::string problem = written ? "" : written.error().what;
   if (!problem.empty() && problem != features_problem_) {
     log_.error("the features file could not be written; trying again", {{"error", problem}});

@@ -142,6 +142,7 @@ class NodeAgent {
   HostFiles host_;
   std::set<std::string> told_problems_;         // of the inventory and the labels, for the log
   std::string cdi_problem_, features_problem_;  // "" the files are as they should be
+  std::string features_file_;                   // that was written
   std::set<std::string> in_cdi_;                // UUIDs that the CDI files name
   TimerId files_timer_ = 0;
   std::string holdings_problem_;

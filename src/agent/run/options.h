@@ -55,6 +55,7 @@ struct AgentOptions {
   // The configuration for a value of the node's label nvidia.com/device-plugin.config. Null: it
   // never changes. Settings of the process itself (where sockets are) stay as they were at first.
   std::function<Result<ReadConfig>(const std::optional<std::string>& label)> read_config = nullptr;
+  bool has_config_label = true;  // false: it is one file, whatever the label says
 
   bool device_plugin = true;
   std::string kubelet_socket = "/var/lib/kubelet/device-plugins/kubelet.sock";
@@ -104,8 +105,9 @@ struct ExporterEnvironment {
 };
 Result<ExporterEnvironment> read_exporter_environment(const EnvLookup& env);
 
-// What DP_DISABLE_HEALTHCHECKS and DP_ENABLE_HEALTHCHECKS mean: XIDs that are noted only, XIDs that
-// make a device unhealthy, or "all" or "xids" for no look at XIDs. Invalid names the variable.
+// What DP_DISABLE_HEALTHCHECKS and DP_ENABLE_HEALTHCHECKS mean: XIDs that are noted only, or "all"
+// or "xids" for no look at them; and XIDs, or all, that make a device unhealthy whatever the first
+// says. Invalid names the variable.
 Result<HealthOptions> health_options(const PluginConfig& config);
 
 }  // namespace jogak::agent
