@@ -36,6 +36,10 @@ Result<std::vector<ProcessFacts>> LateSource::processes(const std::string& uuid)
   return with_source([&](GpuSource& source) { return source.processes(uuid); });
 }
 
+Result<bool> LateSource::is_recut(const std::string& uuid) {
+  return with_source([&](GpuSource& source) { return source.is_recut(uuid); });
+}
+
 Result<void> LateSource::set_compute_mode(const std::string& uuid, int mode) {
   return with_source([&](GpuSource& source) { return source.set_compute_mode(uuid, mode); });
 }

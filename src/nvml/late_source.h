@@ -25,6 +25,7 @@ class LateSource final : public GpuSource {
   Result<GpuSample> sample(const std::string& uuid, const SampleWants& wants) override;
   Result<std::vector<GpuEvent>> poll_events(TimeUs timeout) override;
   Result<std::vector<ProcessFacts>> processes(const std::string& uuid) override;
+  Result<bool> is_recut(const std::string& uuid) override;
   Result<void> set_compute_mode(const std::string& uuid, int mode) override;
   Result<bool> set_mig_mode(const std::string& uuid, bool is_enabled) override;
   Result<std::vector<MigInstanceFacts>> create_instance(

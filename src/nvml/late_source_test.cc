@@ -31,6 +31,7 @@ TEST(LateSource, IsWhatWasFoundOnceItIsThere) {
   EXPECT_EQ(facts->gpus.size(), 4U);
   EXPECT_TRUE(source.sample(facts->gpus[0].uuid, {}));
   EXPECT_TRUE(source.processes(facts->gpus[0].uuid));
+  EXPECT_EQ(source.is_recut(facts->gpus[0].uuid), false);
   EXPECT_TRUE(source.facts());
   EXPECT_EQ(tries, 2);
 }
