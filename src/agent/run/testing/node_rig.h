@@ -44,6 +44,11 @@ struct NodeRig {
   void label(const std::string& name, const std::string& value);  // "" takes it away
   std::string node_label(const std::string& name) const;
   std::string node_annotation(const std::string& name) const;
+  // An API server that was away is back: what was wished last is on the node.
+  void catch_up() {
+    writes_node = true;
+    if (!wishes.empty()) write_node();
+  }
   // Profiles of a GPU's instances as the driver has them, sorted.
   std::vector<std::string> instances(int gpu);
   // Of lines that have this text.
