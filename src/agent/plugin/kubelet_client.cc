@@ -18,6 +18,8 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/create_channel.h>
 
+#include "base/hand_over.h"
+
 namespace jogak::agent {
 
 namespace {
@@ -84,6 +86,18 @@ struct Call {
   Response response;
 };
 
+// A callback for gRPC, which copies what it is given and calls it once. `answer` is not copied: all
+// of it, and all that was done before, comes before the call for whoever looks.
+std::function<void(grpc::Status)> for_grpc(std::function<void(const grpc::Status&)> answer) {
+  auto* const kept = new std::function<void(const grpc::Status&)>(std::move(answer));
+  hand_over(kept);
+  return [kept](const grpc::Status& status) {
+    const TakenOver call(kept);
+    const std::unique_ptr<std::function<void(const grpc::Status&)>> own(kept);
+    (*own)(status);
+  };
+}
+
 struct ListCall : Call<::v1::ListPodResourcesRequest, ::v1::ListPodResourcesResponse> {
   std::unique_ptr<::v1::PodResourcesLister::Stub> stub;
   std::string socket;
@@ -149,19 +163,19 @@ void KubeletClient::register_resource(const RegisterCall& asked, RegisterDone do
   call->channel = dial(asked.kubelet_socket);
   impl_->begin(&call->context);
   auto stub = std::make_shared<::v1beta1::Registration::Stub>(call->channel);
+  auto answer = [impl = impl_, call, stub, socket = asked.kubelet_socket,
+                 done = std::move(done)](const grpc::Status& status) mutable {
+    Result<void> result;
+    if (!status.ok()) result = std::unexpected(to_error(socket, status));
+    grpc::ClientContext* const context = &call->context;
+    // gRPC is still in the channel: it ends on the loop, with the call.
+    impl->end(context, [impl, done, result = std::move(result),
+                        keep = std::pair(std::move(stub), std::move(call))] {
+      if (!impl->is_gone) done(result);
+    });
+  };
   stub->async()->Register(&call->context, &call->request, &call->response,
-                          [impl = impl_, call, stub, socket = asked.kubelet_socket,
-                           done = std::move(done)](const grpc::Status& status) mutable {
-                            Result<void> result;
-                            if (!status.ok()) result = std::unexpected(to_error(socket, status));
-                            grpc::ClientContext* const context = &call->context;
-                            // gRPC is still in the channel: it ends on the loop, with the call.
-                            impl->end(context,
-                                      [impl, done, result = std::move(result),
-                                       keep = std::pair(std::move(stub), std::move(call))] {
-                                        if (!impl->is_gone) done(result);
-                                      });
-                          });
+                          for_grpc(std::move(answer)));
 }
 
 void KubeletClient::list_holdings(const std::string& socket, HoldingsDone done) {
@@ -179,19 +193,19 @@ void KubeletClient::Impl::list(const Self& self, std::shared_ptr<grpc::Channel> 
   list->context.set_deadline(std::chrono::system_clock::now() + kTimeout);
   list->stub = std::make_unique<::v1::PodResourcesLister::Stub>(list->channel);
   self->begin(&list->context);
+  auto answer = [self, list](const grpc::Status& status) mutable {
+    list->status = status;
+    if (status.ok()) {
+      list->result = to_holdings(list->response);
+    } else {
+      list->result = std::unexpected(to_error(list->socket, status));
+    }
+    grpc::ClientContext* const context = &list->context;
+    // gRPC is still in the channel: it ends on the loop, with the call.
+    self->end(context, [self, list = std::move(list)] { on_list(self, *list); });
+  };
   list->stub->async()->List(&list->context, &list->request, &list->response,
-                            [self, list](const grpc::Status& status) mutable {
-                              list->status = status;
-                              if (status.ok()) {
-                                list->result = to_holdings(list->response);
-                              } else {
-                                list->result = std::unexpected(to_error(list->socket, status));
-                              }
-                              grpc::ClientContext* const context = &list->context;
-                              // gRPC is still in the channel: it ends on the loop, with the call.
-                              self->end(context,
-                                        [self, list = std::move(list)] { on_list(self, *list); });
-                            });
+                            for_grpc(std::move(answer)));
 }
 
 void KubeletClient::Impl::on_list(const Self& self, ListCall& list) {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "agent/plugin/preferred.h"
+#include "base/hand_over.h"
 
 namespace jogak::agent {
 
@@ -104,6 +105,9 @@ class PendingCall {
   grpc::ServerUnaryReactor* reactor_;  // guarded by mutex_; null: finished
 };
 
+// Each call of gRPC's into it says so (TakenOver): gRPC promises that one comes after start(), that
+// those of one watcher come one after the other, and that none comes once the server is gone. What
+// several of them touch is guarded by mutexes.
 class Service final : public api::DevicePlugin::CallbackService {
  public:
   Service(std::string resource, PluginSnapshotPtr snapshot, PluginServer::Events events)
@@ -142,6 +146,7 @@ class Service final : public api::DevicePlugin::CallbackService {
   grpc::ServerUnaryReactor* GetDevicePluginOptions(grpc::CallbackServerContext* context,
                                                    const api::Empty* /*request*/,
                                                    api::DevicePluginOptions* options) override {
+    const TakenOver call(this);
     options->set_pre_start_required(events_.pre_start != nullptr);
     options->set_get_preferred_allocation_available(true);
     return finished(context, grpc::Status::OK);
@@ -149,7 +154,9 @@ class Service final : public api::DevicePlugin::CallbackService {
 
   grpc::ServerWriteReactor<api::ListAndWatchResponse>* ListAndWatch(
       grpc::CallbackServerContext* /*context*/, const api::Empty* /*request*/) override {
+    const TakenOver call(this);
     auto* const watcher = new Watcher(*this);  // deletes itself in OnDone
+    hand_over(watcher);
     {
       const std::scoped_lock lock(mutex_);
       watchers_.insert(watcher);
@@ -163,6 +170,7 @@ class Service final : public api::DevicePlugin::CallbackService {
   grpc::ServerUnaryReactor* GetPreferredAllocation(
       grpc::CallbackServerContext* context, const api::PreferredAllocationRequest* request,
       api::PreferredAllocationResponse* response) override {
+    const TakenOver call(this);
     const PluginSnapshotPtr now = snapshot();
     const PluginResource* const resource = now->inventory.find(resource_);
     const PluginResource none;
@@ -182,6 +190,7 @@ class Service final : public api::DevicePlugin::CallbackService {
   grpc::ServerUnaryReactor* Allocate(grpc::CallbackServerContext* context,
                                      const api::AllocateRequest* request,
                                      api::AllocateResponse* response) override {
+    const TakenOver call(this);
     if (events_.on_step) events_.on_step("allocate");
     const PluginSnapshotPtr now = snapshot();
     for (const auto& asked : request->container_requests()) {
@@ -199,6 +208,7 @@ class Service final : public api::DevicePlugin::CallbackService {
   grpc::ServerUnaryReactor* PreStartContainer(grpc::CallbackServerContext* context,
                                               const api::PreStartContainerRequest* request,
                                               api::PreStartContainerResponse* /*out*/) override {
+    const TakenOver taken(this);
     if (!events_.pre_start) return finished(context, grpc::Status::OK);
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     auto call = std::make_shared<PendingCall>(reactor);
@@ -241,6 +251,7 @@ class Service final : public api::DevicePlugin::CallbackService {
       if (!sent_) finish();
     }
     void OnWriteDone(bool is_ok) override {
+      const TakenOver call(this);
       const std::scoped_lock lock(mutex_);
       sent_ = nullptr;
       if (!is_ok || is_ending_) {
@@ -249,8 +260,14 @@ class Service final : public api::DevicePlugin::CallbackService {
         write_next();
       }
     }
-    void OnCancel() override { end(); }
-    void OnDone() override { service_.remove(this); }
+    void OnCancel() override {
+      const TakenOver call(this);
+      end();
+    }
+    void OnDone() override {
+      take_over(this);
+      service_.remove(this);
+    }
 
    private:
     void write_next() {
@@ -293,6 +310,7 @@ class Service final : public api::DevicePlugin::CallbackService {
   }
 
   void remove(Watcher* watcher) {
+    const TakenOver call(this);
     if (events_.on_watch_end) events_.on_watch_end();
     const std::scoped_lock lock(mutex_);
     watchers_.erase(watcher);
@@ -339,6 +357,7 @@ Result<std::unique_ptr<PluginServer>> PluginServer::start(const std::string& soc
   impl->service = std::make_unique<Service>(resource, std::move(snapshot), std::move(events));
   impl->self = std::make_shared<Service*>(impl->service.get());
   impl->service->set_weak(impl->self);
+  hand_over(impl->service.get());
 
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + socket_path, grpc::InsecureServerCredentials());
@@ -362,6 +381,7 @@ PluginServer::~PluginServer() {
   impl_->service->wait_for_watchers();
   impl_->self.reset();
   impl_->server.reset();
+  take_over(impl_->service.get());
   ::unlink(impl_->socket_path.c_str());
 }
 
