@@ -299,7 +299,8 @@ class VolumeBinder : public Controller {
   }
 
   Outcome release(Doc& volume) {
-    const std::string& phase = volume.get("status", "phase").as_string();
+    // a copy: the volume is another one once its phase is written
+    const std::string phase = volume.get("status", "phase").as_string();
     if (phase != "Released" && phase != "Failed" && !set_volume_phase(volume, "Released")) {
       return Outcome::Retry;
     }
