@@ -140,6 +140,17 @@ TEST(Fields, AnInstanceHasItsOwnEnginesAndNoLinks) {
   EXPECT_EQ(page.find("\nDCGM_FI_PROF_NVLINK_L0_TX_BYTES{"), std::string::npos);
 }
 
+// With MIG on the links are down: the board counts nothing on them, and has no rate of them either.
+TEST(Fields, ACutBoardTellsOfPcieAndOfNoDataOverItsLinks) {
+  MadeMachine machine(
+      "gpus: [{model: H100-SXM5-80GB, migEnabled: true, migInstances: [{profile: 1g.10gb}],\n"
+      "  processes: [{pid: 7, memoryMib: 10, smPercent: 50, instance: 0}]}]\n");
+  const std::string page = page_of(machine);
+  EXPECT_GT(value_of(page, "DCGM_FI_PROF_PCIE_TX_BYTES"), 0);
+  EXPECT_EQ(page.find("\nDCGM_FI_PROF_NVLINK_TX_BYTES{"), std::string::npos);
+  EXPECT_EQ(value_of(page, "DCGM_FI_DEV_NVLINK_BANDWIDTH_TOTAL"), 0);
+}
+
 TEST(SampleWantsOf, AskForWhatIsPublishedAndNoMore) {
   const auto wants = [](std::string_view field) {
     return sample_wants(*parse_counters("c", fmt::format("{}, gauge, h\n", field)));

@@ -89,12 +89,14 @@ int link_of(Enum metric) {
   return -1;
 }
 
+// `links` are those that can carry data.
 void fill_metric(GpmMetric& metric, double load, int links, bool is_instance) {
   metric.short_name = metric.long_name = metric.unit = nullptr;
   metric.result = Return::Success;
-  const bool is_rate = (metric.metric_id >= kGpmPcieTx && metric.metric_id <= kGpmPcieRx) ||
-                       (metric.metric_id >= kGpmNvlinkRx && metric.metric_id <= kGpmNvlinkTx);
-  if (is_rate && !is_instance) {
+  const bool is_pcie = metric.metric_id >= kGpmPcieTx && metric.metric_id <= kGpmPcieRx;
+  const bool is_nvlink = metric.metric_id >= kGpmNvlinkRx && metric.metric_id <= kGpmNvlinkTx;
+  const bool is_rate = is_pcie || is_nvlink;
+  if (!is_instance && (is_pcie || (is_nvlink && links > 0))) {
     metric.value = load * kMibPerSecondPerPercent;
   } else if (const int link = link_of(metric.metric_id);
              link >= 0 && link < links && !is_instance) {
@@ -161,7 +163,8 @@ Return nvmlGpmMetricsGet(GpmMetricsGet* get) {
     if (!is_pair || get->num_metrics > kGpmMetricCount) return Return::InvalidArgument;
     if (machine.is_lost(to->gpu)) return Return::GpuIsLost;
     const double load = load_of(machine, *from, *to);
-    const int links = machine.gpus()[static_cast<std::size_t>(to->gpu)].spec.nvlink.count;
+    const sim::GpuState& gpu = machine.gpus()[static_cast<std::size_t>(to->gpu)];
+    const int links = gpu.mig_enabled ? 0 : gpu.spec.nvlink.count;
     // Callers with an older header have a shorter array: never look behind num_metrics.
     for (std::uint32_t i = 0; i < get->num_metrics; ++i) {
       fill_metric(get->metrics[i], load, links, to->gi_id >= 0);
