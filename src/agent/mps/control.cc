@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -194,6 +193,9 @@ void MpsControl::tell(Kept& kept) {
   } else if (kept.was_told_ready) {
     log_.error("the MPS control daemon is not ready any more",
                {{"resource", resource}, {"error", machine.problem()}});
+  } else if (kept.told_problem.empty() && options_.owns) {
+    log_.info("no MPS control daemon answers yet",
+              {{"resource", resource}, {"error", machine.problem()}});
   } else {
     log_.warn("the MPS control daemon is not ready",
               {{"resource", resource}, {"error", machine.problem()}});
@@ -321,18 +323,8 @@ void MpsControl::forget(Kept& kept) {
 
 void MpsControl::leave_container(pid_t pid) {
   if (options_.cgroup.empty()) return;
-  std::string problem;
-  if (::mkdir(options_.cgroup.c_str(), 0755) != 0 && errno != EEXIST) {
-    problem = fmt::format("{} cannot be made", options_.cgroup);
-  } else if (const int fd = ::open((options_.cgroup + "/cgroup.procs").c_str(), O_WRONLY); fd < 0) {
-    problem = fmt::format("{}/cgroup.procs cannot be written", options_.cgroup);
-  } else {
-    const std::string text = std::to_string(pid);
-    if (::write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-      problem = fmt::format("process {} cannot be put into {}", pid, options_.cgroup);
-    }
-    ::close(fd);
-  }
+  const auto moved = move_to_cgroup(options_.cgroup, pid);
+  const std::string problem = moved ? "" : moved.error().what;
   if (!problem.empty() && problem != cgroup_problem_) {
     log_.warn("the MPS control daemon may end with the container of the agent",
               {{"problem", problem}});

@@ -101,6 +101,7 @@ MpsStep MpsMachine::on_asked(const Result<std::string>& outcome, TimeUs now) {
   if (!owns_) return to(State::Pausing, pause);
   if (outcome.error().code != Errc::Timeout) {
     silent_since_ = 0;
+    if (!start_problem_.empty()) problem_ = start_problem_;
     return rest();
   }
   // A second one cannot start beside it, and its clients may live on with the server.
@@ -130,12 +131,13 @@ MpsStep MpsMachine::be_ready(TimeUs now) {
   if (!is_ready_) ready_since_ = now;
   is_ready_ = true;
   problem_.clear();
+  start_problem_.clear();
   return to(State::Watching, {.kind = MpsStep::Kind::Wait, .wait = times_.ask_every});
 }
 
 MpsStep MpsMachine::fail_with(std::string problem) {
   is_ready_ = false;
-  problem_ = std::move(problem);
+  problem_ = start_problem_ = std::move(problem);
   return to(State::Pausing, {.kind = MpsStep::Kind::Wait, .wait = times_.doubt});
 }
 

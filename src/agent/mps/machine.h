@@ -99,6 +99,7 @@ class MpsMachine {
   bool was_asked_ = false, is_ready_ = false, is_gone_ = false;
   bool needs_start_ = false, needs_setup_ = false, was_doubted_ = false;
   std::string problem_;
+  std::string start_problem_;  // of the last start; says more than that nobody answers since
   std::vector<std::string> setup_;
   std::size_t told_ = 0;
   TimeUs ready_since_ = 0, silent_since_ = 0;

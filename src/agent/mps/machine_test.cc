@@ -129,10 +129,24 @@ TEST_F(MpsMachineTest, StartsThatFailComeLaterAndLater) {
     EXPECT_EQ(good(), "modes");
     EXPECT_EQ(good(), "start");
     EXPECT_EQ(nobody(), "wait 1000");
-    EXPECT_EQ(machine_.problem(), "nobody there");
   }
   EXPECT_THAT(rests, ElementsAre("wait 1000", "wait 2000", "wait 4000", "wait 8000", "wait 16000",
                                  "wait 32000", "wait 60000", "wait 60000"));
+}
+
+TEST_F(MpsMachineTest, WhyAStartFailedIsToldUntilOneGoesWell) {
+  begin();
+  EXPECT_EQ(nobody(), "modes");
+  EXPECT_EQ(machine_.problem(), "nobody there");
+  EXPECT_EQ(good(), "start");
+  EXPECT_EQ(done(fail(Errc::Unavailable, "no GPU of mine")), "wait 1000");
+  EXPECT_EQ(good(), "ask");
+  EXPECT_EQ(nobody(), "wait 1000");
+  EXPECT_EQ(machine_.problem(), "no GPU of mine");
+  EXPECT_EQ(good(), "modes");
+  EXPECT_EQ(good(), "start");
+  setup();
+  EXPECT_EQ(machine_.problem(), "");
 }
 
 TEST_F(MpsMachineTest, OneMissedAnswerIsNoEnd) {

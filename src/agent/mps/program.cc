@@ -2,12 +2,15 @@
 // What enters does so between fork and exec: system calls on texts that were made before.
 #include "agent/mps/program.h"
 
+#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <system_error>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace jogak::agent {
@@ -50,6 +53,28 @@ std::vector<std::string> mps_environment(std::string_view search_path, const std
       fmt::format("CUDA_MPS_LOG_DIRECTORY={}", log),
   };
   return environment;
+}
+
+Result<void> move_to_cgroup(const std::string& folder, pid_t pid) {
+  const std::string above = folder.substr(0, folder.rfind('/'));
+  const bool is_there = ::access(folder.c_str(), F_OK) == 0;
+  if (!is_there && ::access((above + "/cgroup.procs").c_str(), F_OK) != 0) {
+    return fail(Errc::NotFound, "{} is not a control group of version 2", above);
+  }
+  if (!is_there && ::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) {
+    return fail(Errc::Unavailable, "{} cannot be made: {}", folder,
+                std::generic_category().message(errno));
+  }
+  const std::string file = folder + "/cgroup.procs";
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CLOEXEC);
+  const std::string text = std::to_string(pid);
+  const bool is_written =
+      fd >= 0 && ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (is_written) return {};
+  return fail(Errc::Unavailable, "process {} cannot be put into {}: {}", pid, folder,
+              std::generic_category().message(error));
 }
 
 std::function<int()> mps_enter(const std::string& root, const std::string& shm) {

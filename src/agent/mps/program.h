@@ -10,6 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
+#include "base/result.h"
+
 namespace jogak::agent {
 
 inline constexpr std::string_view kMpsProgram = "nvidia-cuda-mps-control";
@@ -27,6 +31,9 @@ std::optional<MpsProgram> find_mps_program(std::string_view search_path,
 // Its whole environment.
 std::vector<std::string> mps_environment(std::string_view search_path, const std::string& pipe,
                                          const std::string& log);
+
+// Puts a process into a control group (version 2), which is made where its parent is one.
+Result<void> move_to_cgroup(const std::string& folder, pid_t pid);
 
 // For kube::ChildOptions::enter: a mount of `shm` over /dev/shm that nobody else sees (`shm` empty:
 // none), then the root of the program. Null where there is nothing to do.
