@@ -114,6 +114,20 @@ std::string label_name(std::string_view key) {
   return name;
 }
 
+// The pod that has a device to itself. Its containers may hold it side by side, as one that still
+// initialises and the one that comes after it: then it is the pod's and of no one container.
+std::optional<DeviceHolder> only_pod(const DeviceHolders& holders) {
+  if (holders.empty()) return std::nullopt;
+  DeviceHolder only = holders[0];
+  for (const auto& [holder, replica] : holders) {
+    const bool is_same =
+        holder.pod == only.holder.pod && holder.pod_namespace == only.holder.pod_namespace;
+    if (replica >= 0 || !is_same) return std::nullopt;
+    if (holder.container != only.holder.container) only.holder.container.clear();
+  }
+  return only;
+}
+
 }  // namespace
 
 struct Renderer::LabelFilter {
@@ -287,7 +301,9 @@ std::string Renderer::holder_labels(const NodeSnapshot& node, const DeviceHolder
   if (options_.virtual_gpus && holder.replica >= 0) {
     append_label(labels, "vgpu", fmt::to_string(holder.replica));
   }
-  append_label(labels, is_old ? "container_name" : "container", holder.holder.container);
+  if (!holder.holder.container.empty()) {
+    append_label(labels, is_old ? "container_name" : "container", holder.holder.container);
+  }
   append_label(labels, is_old ? "pod_namespace" : "namespace", holder.holder.pod_namespace);
   append_label(labels, is_old ? "pod_name" : "pod", holder.holder.pod);
   const auto at = node.pods->find({holder.holder.pod_namespace, holder.holder.pod});
@@ -312,12 +328,11 @@ void Renderer::add_gpu(const NodeSnapshot& node, const GpuView& gpu, std::size_t
                        const DeviceHolders& holders) {
     entity.gpu = at;
     entity.labels = device_labels(node, facts, mig);
-    const bool is_shared = holders.size() > 1 || (!holders.empty() && holders[0].replica >= 0);
-    if (options_.pod_labels && !holders.empty() && !is_shared) {
+    const auto only = only_pod(holders);
+    if (options_.pod_labels && only) {
       entity.labels += ',';
-      entity.labels += holder_labels(node, holders[0]);
-    }
-    if (options_.pod_labels && is_shared) {
+      entity.labels += holder_labels(node, *only);
+    } else if (options_.pod_labels) {
       for (const DeviceHolder& holder : holders) {
         const bool is_known =
             std::ranges::find(entity.sharers, holder.holder) != entity.sharers.end();

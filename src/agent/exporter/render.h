@@ -10,7 +10,7 @@
 //     the instance, and what belongs to the board (power, heat, clocks, errors) once, as a series
 //     of the GPU, so that sums count it once. MigParent::Repeat gives dcgm-exporter's view instead,
 //     where each instance repeats the values of its board;
-//   - a device with one holder carries its pod; one that several pods share carries none, and what
+//   - a device that one pod holds carries its pod; one that several share carries none, and what
 //     each pod uses of it is in jogak_gpu_pod_* (with virtual_gpus also in the DCGM fields that
 //     NVML tells by process), never the value of the device copied to each.
 #pragma once

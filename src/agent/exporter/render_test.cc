@@ -209,6 +209,24 @@ TEST_F(RenderTest, DevicesCanBeChosen) {
   EXPECT_EQ(count("i:0+g:1", "DCGM_FI_DEV_GPU_TEMP"), 1U);
 }
 
+// The kubelet lists a container that still initialises beside those that follow it.
+TEST_F(RenderTest, TwoContainersOfAPodAreNoSharing) {
+  start({.gpus = 1});
+  std::vector<Holding> holdings = made_holdings(facts);
+  holdings.push_back(holdings[0]);
+  holdings[1].holder.container = "init";
+  model.on_holdings(holdings, now);
+  const auto lines = render({});
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("DCGM_FI_DEV_GPU_UTIL{"),
+                                    HasSubstr(R"(,namespace="team-a",pod="train-0-0"})"),
+                                    Not(HasSubstr("container=")))));
+  EXPECT_THAT(lines, Not(Contains(HasSubstr("jogak_gpu_pod_"))));
+  // Another pod, and it is shared.
+  holdings[1].holder.pod = "other";
+  model.on_holdings(holdings, now);
+  EXPECT_THAT(render({}), Contains(HasSubstr("jogak_gpu_pod_memory_used_bytes{")));
+}
+
 TEST_F(RenderTest, AGpuThatWasLostBeforeItHadANameIsDown) {
   facts = made_facts({.gpus = 2});
   facts.gpus[1] = nvml::GpuFacts();
