@@ -7,6 +7,7 @@
 
 import json
 import os
+import pathlib
 import urllib.parse
 
 import node as real_node
@@ -23,16 +24,33 @@ LABELS = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3", "nvidia.com/gpu.cou
 CONDITIONS = ["GpuLinkErrors", "GpuMemoryErrors", "GpuThrottled", "GpuUnusable"]
 
 
-def patch(node):
+def environment(node, **more):
+    """What the agent's container has to be told here: there is no kube-proxy."""
     server = urllib.parse.urlparse(node.plane.url)
     env = {"KUBERNETES_SERVICE_HOST": server.hostname,
-           "KUBERNETES_SERVICE_PORT": str(server.port),
-           "NVIDIA_DRIVER_ROOT": node.driver_root, "DEVICE_LIST_STRATEGY": "cdi-cri"}
+           "KUBERNETES_SERVICE_PORT": str(server.port), "DEVICE_LIST_STRATEGY": "cdi-cri", **more}
+    return [{"name": name, "value": value} for name, value in env.items()]
+
+
+def patch(node):
     return json.dumps({"spec": {"template": {"spec": {
         "hostNetwork": True,
         "volumes": [{"name": "driver-root", "hostPath": {"path": node.driver_root}}],
-        "containers": [{"name": "agent", "args": ["--nvml", MACHINE], "env": [
-            {"name": name, "value": value} for name, value in env.items()]}]}}}})
+        "containers": [{"name": "agent", "args": ["--nvml", MACHINE], "env": environment(
+            node, NVIDIA_DRIVER_ROOT=node.driver_root)}]}}}})
+
+
+def apply(node, manifest, patch_text):
+    """The manifest's text, changed for this node, and its image."""
+    archive = node.path("jogak.tar")
+    version = real_node.jogak_image.ROOT.joinpath("VERSION").read_text().strip()
+    real_node.jogak_image.make(os.environ["JOGAK_BINARY"], archive,
+                               f"docker.io/library/jogak:{version}")
+    node.runtime.load(archive)
+    said = node.kubectl("apply", "-f", "-", stdin=manifest)
+    assert "Warning" not in said, said
+    node.kubectl("patch", "daemonset", "jogak-agent", "-n", SPACE, "-p", patch_text)
+    wait_for("the agent's pod is ready", lambda: is_ready(agent_pod(node)))
 
 
 def agent_pod(node):
@@ -51,15 +69,7 @@ def restarts(pod):
 
 
 def case_daemonset_becomes_ready(node):
-    archive = node.path("jogak.tar")
-    version = real_node.jogak_image.ROOT.joinpath("VERSION").read_text().strip()
-    real_node.jogak_image.make(os.environ["JOGAK_BINARY"], archive,
-                               f"docker.io/library/jogak:{version}")
-    node.runtime.load(archive)
-    said = node.kubectl("apply", "-f", MANIFEST)
-    assert "Warning" not in said, said
-    node.kubectl("patch", "daemonset", "jogak-agent", "-n", SPACE, "-p", patch(node))
-    wait_for("the agent's pod is ready", lambda: is_ready(agent_pod(node)))
+    apply(node, pathlib.Path(MANIFEST).read_text(encoding="utf-8"), patch(node))
     node.wait_allocatable(8)
 
 
