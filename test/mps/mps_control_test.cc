@@ -153,9 +153,9 @@ class MpsControlTest : public ::testing::Test {
 TEST_F(MpsControlTest, IsStartedWithItsLimits) {
   begin();
   ASSERT_TRUE(wait_ready()) << problem();
-  EXPECT_THAT(told(), ElementsAre("started", "set_default_device_pinned_mem_limit 0 10M",
-                                  "set_default_device_pinned_mem_limit 1 20M",
-                                  "set_default_active_thread_percentage 25"));
+  EXPECT_THAT(told(), ElementsAre("started", "set_default_active_thread_percentage 25",
+                                  "set_default_device_pinned_mem_limit 0 10M",
+                                  "set_default_device_pinned_mem_limit 1 20M"));
   EXPECT_THAT(modes_, ElementsAre(Pair("GPU-0", 3), Pair("GPU-1", 3)));
   EXPECT_TRUE(exists("nvidia.com/gpu/.started"));
   EXPECT_TRUE(exists(".ready"));

@@ -57,8 +57,8 @@ class MpsMachineTest : public ::testing::Test {
     setup();
   }
   void setup() {
-    EXPECT_EQ(good(), "tell set_default_device_pinned_mem_limit 0 100M");
     EXPECT_EQ(good(), "tell set_default_active_thread_percentage 25");
+    EXPECT_EQ(good(), "tell set_default_device_pinned_mem_limit 0 100M");
     EXPECT_FALSE(machine_.is_ready());
     EXPECT_EQ(good(), "wait 5000");
     EXPECT_TRUE(machine_.is_ready());
@@ -197,8 +197,8 @@ TEST_F(MpsMachineTest, LimitsThatWereLostAreSetAgain) {
   EXPECT_EQ(good("100.0"), "wait 0");
   EXPECT_TRUE(machine_.is_ready());
   EXPECT_EQ(good(), "modes");
-  EXPECT_EQ(good(), "tell set_default_device_pinned_mem_limit 0 100M");
   EXPECT_EQ(good(), "tell set_default_active_thread_percentage 25");
+  EXPECT_EQ(good(), "tell set_default_device_pinned_mem_limit 0 100M");
   EXPECT_EQ(good(), "wait 5000");
 }
 
@@ -216,8 +216,8 @@ TEST_F(MpsMachineTest, OtherLimitsAreToldAtOnce) {
   EXPECT_FALSE(machine_.want(daemon_of(25, 3))) << "nothing to do";
   EXPECT_TRUE(machine_.want(daemon_of(50, 3)));
   EXPECT_EQ(good(), "modes");
-  EXPECT_EQ(good(), "tell set_default_device_pinned_mem_limit 0 100M");
   EXPECT_EQ(good(), "tell set_default_active_thread_percentage 50");
+  EXPECT_EQ(good(), "tell set_default_device_pinned_mem_limit 0 100M");
   EXPECT_EQ(good(), "wait 5000");
 }
 
@@ -236,8 +236,8 @@ TEST_F(MpsMachineTest, WantedOtherwiseWhileItStarts) {
   EXPECT_EQ(good(), "start");
   setup();
   EXPECT_EQ(good(), "modes");
-  EXPECT_EQ(good(), "tell set_default_device_pinned_mem_limit 0 100M");
   EXPECT_EQ(good(), "tell set_default_active_thread_percentage 50");
+  EXPECT_EQ(good(), "tell set_default_device_pinned_mem_limit 0 100M");
 }
 
 TEST_F(MpsMachineTest, WhatIsNotOursIsOnlyAsked) {

@@ -41,12 +41,12 @@ std::vector<MpsDaemon> mps_daemons(const Inventory& inventory, const nvml::NodeF
 
 std::vector<std::string> mps_setup(const MpsDaemon& daemon) {
   std::vector<std::string> commands;
+  commands.push_back(fmt::format("set_default_active_thread_percentage {}", daemon.thread_percent));
   for (const MpsGpu& gpu : daemon.gpus) {
     if (gpu.limit_mib == 0) continue;
     commands.push_back(
         fmt::format("set_default_device_pinned_mem_limit {} {}M", gpu.index, gpu.limit_mib));
   }
-  commands.push_back(fmt::format("set_default_active_thread_percentage {}", daemon.thread_percent));
   return commands;
 }
 

@@ -38,7 +38,8 @@ struct MpsDaemon {
 std::vector<MpsDaemon> mps_daemons(const Inventory& inventory, const nvml::NodeFacts& facts);
 
 // What is said to a daemon so that the limits are in force for servers that it starts from then on.
-// Saying it twice changes nothing.
+// Saying it twice changes nothing. The percentage, which can be asked for, comes first: a daemon
+// that was started anew in the middle shows by it that the rest is lost, too.
 std::vector<std::string> mps_setup(const MpsDaemon& daemon);
 inline constexpr std::string_view kMpsProbe = "get_default_active_thread_percentage";
 inline constexpr std::string_view kMpsQuit = "quit";

@@ -42,9 +42,9 @@ TEST(MpsPlan, MemoryAndThreadsAreDividedRoundedDown) {
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].resource, "nvidia.com/gpu");
   // 40960 / 3 = 13653.3, 41960 / 3 = 13986.7, 100 / 3 = 33.3
-  EXPECT_THAT(mps_setup(found[0]), ElementsAre("set_default_device_pinned_mem_limit 0 13653M",
-                                               "set_default_device_pinned_mem_limit 1 13986M",
-                                               "set_default_active_thread_percentage 33"));
+  EXPECT_THAT(mps_setup(found[0]), ElementsAre("set_default_active_thread_percentage 33",
+                                               "set_default_device_pinned_mem_limit 0 13653M",
+                                               "set_default_device_pinned_mem_limit 1 13986M"));
   EXPECT_EQ(found[0].gpus[0].compute_mode, 0);
   EXPECT_EQ(found[0].gpus[1].compute_mode, 2);
 }
@@ -67,8 +67,8 @@ TEST(MpsPlan, AGpuOfUnknownMemoryHasNoLimit) {
   facts.gpus[0].memory_mib = 0;
   facts.gpus[0].compute_mode = nvml::Missing::Lost;
   const auto found = daemons(facts, shared(SharingKind::Mps, 4));
-  EXPECT_THAT(mps_setup(found.at(0)), ElementsAre("set_default_device_pinned_mem_limit 1 10490M",
-                                                  "set_default_active_thread_percentage 25"));
+  EXPECT_THAT(mps_setup(found.at(0)), ElementsAre("set_default_active_thread_percentage 25",
+                                                  "set_default_device_pinned_mem_limit 1 10490M"));
   EXPECT_EQ(found[0].gpus[0].compute_mode, std::nullopt);
 }
 
