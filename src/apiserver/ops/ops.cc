@@ -87,6 +87,10 @@ Doc Ops::Impl::encoded(const Resource& resource, Doc object) const {
   return ordered;
 }
 
+namespace {
+constexpr std::size_t kUsualBytes = 8 * 1024;  // of an object as JSON, seldom more
+}
+
 store::Object Ops::Impl::stored(const Resource& resource, Doc& object,
                                 store::Revision revision) const {
   object.at("metadata").set("resourceVersion", std::to_string(revision));
@@ -100,7 +104,11 @@ store::Object Ops::Impl::stored(const Resource& resource, Doc& object,
                        .labels = {},
                        .fields = {}};
   index_object(resource, object, result);
-  object.append_json(result.json);
+  // Kept for long, so in no more memory than it needs; a string that grows takes up to twice that.
+  std::string json;
+  json.reserve(kUsualBytes);
+  object.append_json(json);
+  result.json.assign(json);
   result.header_size = header_size_of(object);
   return result;
 }
@@ -113,6 +121,7 @@ std::uint32_t header_size_of(const Doc& object) {
 
 void index_object(const Resource& resource, const Doc& object, store::Object& result) {
   result.labels.clear();
+  result.labels.reserve(meta(object)["labels"].size());
   for (const auto& [key, value] : meta(object)["labels"].members()) {
     result.labels.emplace_back(key, value.as_string());
   }
