@@ -253,6 +253,11 @@ void check_unique(YamlFields& fields, const MachineSpec& machine) {
     for (const PeerSpec& peer : gpu.peers) {
       if (peer.gpu >= static_cast<int>(machine.gpus.size())) {
         fields.bad("gpus", fmt::format("peers: there is no GPU {}", peer.gpu));
+      } else if (gpu.nvlink.to_switch && peer.nvlinks > 0) {
+        fields.bad("gpus", fmt::format("peers: nvlinks to GPU {}: all links of a {} lead to "
+                                       "switches; leave nvlinks out, or say nvlink: "
+                                       "{{toSwitch: false}}",
+                                       peer.gpu, gpu.name));
       }
     }
   }

@@ -82,6 +82,10 @@ TEST(ReadMachine, ErrorsNameTheField) {
             std::string::npos);
   EXPECT_NE(error_of("faults:\n- {kind: xid, gpu: 3}\n").find("there is no GPU 3"),
             std::string::npos);
+  EXPECT_NE(error_of("gpus:\n- {model: A100-SXM4-40GB, peers: [{gpu: 1, nvlinks: 4}]}\n"
+                     "- {model: A100-SXM4-40GB}\n")
+                .find("say nvlink: {toSwitch: false}"),
+            std::string::npos);
   EXPECT_NE(error_of("faults:\n- {kind: driverReload}\n").find("needs for"), std::string::npos);
   EXPECT_NE(error_of("gpus:\n- {memoryMib: 5}\n").find("name: is required"), std::string::npos);
   EXPECT_NE(error_of("gpus:\n- {model: T4, readings: {power: 1}}\n").find("no reading power"),
