@@ -364,6 +364,39 @@ TEST_F(GpuNodeTest, AnotherConfigurationIsTakenWhileTheNodeRuns) {
   EXPECT_EQ(allocatable("nvidia.com/gpu.shared"), "0");
 }
 
+TEST_F(GpuNodeTest, AConditionKnowsSinceWhenItHolds) {
+  start(gpu_node("n", "2xA10"));
+  const auto since = [&](std::string_view type) {
+    const Doc object = node();
+    for (const Doc& condition : object.get("status", "conditions").items()) {
+      if (condition["type"].as_string() == type) {
+        return condition["lastTransitionTime"].as_string();
+      }
+    }
+    return std::string();
+  };
+  const std::string ready = since("Ready");
+  EXPECT_NE(ready, "");
+  run_for(20 * kSecondInUs);
+  world_->annotate_node("n", "jogak.io/plugin-config", kFourShares);  // another status is written
+  run_for(kSecondInUs);
+  EXPECT_EQ(allocatable(kGpu), "8");
+  EXPECT_EQ(since("Ready"), ready);
+  EXPECT_EQ(since("GpuUnusable"), ready);
+}
+
+TEST_F(GpuNodeTest, InstancesThatAreCalledGpusArePlacedByTheirNumber) {
+  Doc cut = gpu_node("n", "1xA100-SXM4-80GB", "all-1g.10gb");
+  cut.at("metadata", "annotations")
+      .set("jogak.io/plugin-config", "version: v1\nflags: {migStrategy: single}\n");
+  start(std::move(cut));
+  EXPECT_EQ(allocatable(kGpu), "7");
+  EXPECT_EQ(label("nvidia.com/gpu.product"), "NVIDIA-A100-SXM4-80GB-MIG-1g.10gb");
+  for (int i = 0; i < 8; ++i) add_pod(fmt::format("p{}", i), kGpu, 1);
+  run_for(5 * kSecondInUs);
+  EXPECT_EQ(world_->count("p", "Running"), 7U);
+}
+
 TEST_F(GpuNodeTest, SharedInstances) {
   Doc cut = gpu_node("n", "1xA100-SXM4-80GB", "all-3g.40gb");
   cut.at("metadata", "annotations")
