@@ -152,7 +152,9 @@ void GpuHealth::on_tick(TimeUs now) {
 }
 
 void GpuHealth::clear(TimeUs now) {
+  const std::int64_t counted = std::max<std::int64_t>(ecc_uncorrected_.last, 0);
   on_reset(now);
+  ecc_forgiven_ = counted;
   settle();
 }
 
@@ -170,9 +172,9 @@ void GpuHealth::note_lost(bool is_lost, TimeUs now, std::string_view why) {
 }
 
 void GpuHealth::on_reset(TimeUs now) {
-  is_dirty_ = is_dirty_ || !xids_.empty() || ecc_uncorrected_grown_ > 0;
+  is_dirty_ = is_dirty_ || !xids_.empty() || ecc_uncorrected_count_ > 0;
   xids_.clear();
-  ecc_uncorrected_grown_ = 0;
+  ecc_uncorrected_count_ = ecc_forgiven_ = 0;
   for (Count* count : {&ecc_uncorrected_, &ecc_corrected_, &energy_, &crc_, &replay_,
                        &link_recovery_, &pcie_replays_}) {
     *count = {};
@@ -262,10 +264,15 @@ void GpuHealth::watch_counts(const nvml::GpuSample& sample) {
     energy_.update(sample.energy_mj, now);
     ecc_corrected_.update(sample.ecc.corrected_volatile, now);
     ecc_uncorrected_.update(sample.ecc.uncorrected_volatile, now);
-  } else if (grown > 0) {
-    if (ecc_uncorrected_grown_ == 0) ecc_uncorrected_at_ = now;
-    ecc_uncorrected_grown_ += grown;
-    is_dirty_ = true;
+  }
+  // All since the last reset, also those from before the agent came: nothing has mended them.
+  const auto& uncorrected = sample.ecc.uncorrected_volatile;
+  if (uncorrected) {
+    if (*uncorrected < ecc_forgiven_) ecc_forgiven_ = 0;  // counted anew
+    const std::int64_t count = *uncorrected - ecc_forgiven_;
+    if (ecc_uncorrected_count_ == 0) ecc_uncorrected_at_ = now;
+    is_dirty_ = is_dirty_ || count != ecc_uncorrected_count_;
+    ecc_uncorrected_count_ = count;
   }
   // Newer boards count one kind of checksum error only.
   crc_.update(
@@ -380,9 +387,9 @@ void GpuHealth::settle() {
   }
   add_level(row_failed_, RowRemapFailed, Critical, true,
             "a memory row could not be replaced: the board is to be exchanged");
-  if (ecc_uncorrected_grown_ > 0) {
+  if (ecc_uncorrected_count_ > 0) {
     add(EccUncorrected, Critical, false, ecc_uncorrected_at_,
-        fmt::format("{} uncorrectable memory errors since the last reset", ecc_uncorrected_grown_));
+        fmt::format("{} uncorrectable memory errors since the last reset", ecc_uncorrected_count_));
   }
   add_level(row_pending_, RowRemapPending, Warning, false,
             "a memory row waits to be replaced: reset the gpu when it is idle");

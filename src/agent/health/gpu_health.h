@@ -165,7 +165,8 @@ class GpuHealth {
   int recovery_action_ = 0;
   int slowdown_c_ = 0;  // 0: not known
   Count ecc_uncorrected_, ecc_corrected_, energy_, crc_, replay_, link_recovery_, pcie_replays_;
-  std::int64_t ecc_uncorrected_grown_ = 0;  // since the last reset
+  std::int64_t ecc_uncorrected_count_ = 0;  // since the last reset, without the next
+  std::int64_t ecc_forgiven_ = 0;           // those that the operator has called well
   TimeUs ecc_uncorrected_at_ = 0;
   TimeUs rate_window_start_ = -1;
   std::int64_t rate_window_count_ = 0;

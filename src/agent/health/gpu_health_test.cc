@@ -338,15 +338,32 @@ TEST(GpuHealth, UncorrectableErrorsAreToldUntilAReset) {
   const auto errors = [](std::int64_t count) {
     return [count](GpuSample& sample) { sample.ecc.uncorrected_volatile = count; };
   };
-  gpu.live(5, errors(2));  // from before we came
+  gpu.live(5, errors(0));
   EXPECT_EQ(gpu.text(), "");
-  gpu.live(1, errors(5));
+  gpu.live(1, errors(3));
   ASSERT_EQ(gpu.text(), "EccUncorrected");
-  EXPECT_EQ(gpu.health.facts()[0].text, "3 uncorrectable memory errors since the last reset");
+  gpu.live(1, errors(5));
+  EXPECT_EQ(gpu.health.facts()[0].text, "5 uncorrectable memory errors since the last reset");
   gpu.live(100, errors(5));
   EXPECT_EQ(gpu.text(), "EccUncorrected");
   gpu.live(1, errors(0));
   EXPECT_EQ(gpu.text(), "");
+}
+
+// A restart of the agent mends nothing.
+TEST(GpuHealth, UncorrectableErrorsFromBeforeTheAgentCameAreToldToo) {
+  Patient gpu;
+  gpu.live(1, [](GpuSample& sample) { sample.ecc.uncorrected_volatile = 2; });
+  ASSERT_EQ(gpu.text(), "EccUncorrected");
+  EXPECT_EQ(gpu.health.facts()[0].text, "2 uncorrectable memory errors since the last reset");
+  gpu.health.clear(gpu.now);
+  const auto errors = [](std::int64_t count) {
+    return [count](GpuSample& sample) { sample.ecc.uncorrected_volatile = count; };
+  };
+  gpu.live(5, errors(2));
+  EXPECT_EQ(gpu.text(), "") << "whom the operator believes, the agent does";
+  gpu.live(1, errors(3));
+  EXPECT_EQ(gpu.text(), "EccUncorrected");
 }
 
 TEST(GpuHealth, ManyCorrectedErrorsInAnHourAreNoted) {
