@@ -357,6 +357,9 @@ Result<int> run_on(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSour
   int exit_code = kExitDone;
   // Before any thread is there.
   agent::keep_few_heaps();
+  // What was read to get here and what gRPC reads next need not be there together: that would be
+  // the most memory that the agent ever has.
+  agent::give_back_memory();
   std::unique_ptr<agent::AgentApp> app;
   bool was_asked = false;
   const auto stop = [&] {
@@ -386,9 +389,6 @@ Result<int> run_on(net::EpollLoop& loop, Log& log, std::unique_ptr<nvml::GpuSour
   }
   loop.run();
   app.reset();
-  // What was read to get here and what gRPC reads next need not be there together: that would be
-  // the most memory that the agent ever has.
-  agent::give_back_memory();
   if (exit_code == kExitDone) log.info("stopped");
   return exit_code;
 }

@@ -84,6 +84,13 @@ Result<LabelPlace> parse_label_place(std::string_view text) {
   return invalid("\"{}\" is not one of auto, off, file, node", text);
 }
 
+Result<MpsMode> parse_mps_mode(std::string_view text) {
+  if (text == "own") return MpsMode::Own;
+  if (text == "external") return MpsMode::External;
+  if (text == "off") return MpsMode::Off;
+  return invalid("\"{}\" is not one of own, external, off", text);
+}
+
 Result<ListenAddress> parse_listen_address(std::string_view text) {
   ListenAddress address;
   if (text == "off") {
@@ -93,13 +100,6 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) {
     return invalid("expected IP:PORT, :PORT or off, got \"{}\"", text);
-Result<MpsMode> parse_mps_mode(std::string_view text) {
-  if (text == "own") return MpsMode::Own;
-  if (text == "external") return MpsMode::External;
-  if (text == "off") return MpsMode::Off;
-  return invalid("\"{}\" is not one of own, external, off", text);
-}
-
   }
   std::string_view ip = text.substr(0, colon);
   if (ip.starts_with('[') && ip.ends_with(']')) ip = ip.substr(1, ip.size() - 2);
