@@ -281,18 +281,19 @@ TEST(Import, SaysWhatIsWrongWithDevices) {
 // As the agent writes it of a GPU whose 3g.20gb is cut into parts (annotations_test.cc there).
 TEST(Import, AnInstanceThatIsNotListedIsNotGivenOut) {
   Cluster cluster;
-  import_ok(cluster, node("n1", R"({"jogak.io/gpus":"[{\"mig\":{\"enabled\":true,)"
-                                R"(\"instances\":[{\"profile\":\"1g.5gb\",\"start\":4}]}}]"})",
+  import_ok(cluster, node("n1",
+                          R"({"jogak.io/gpus":"[{\"mig\":{\"enabled\":true,)"
+                          R"(\"instances\":[{\"profile\":\"1g.5gb\",\"start\":4}]}}]"})",
                           "NVIDIA-A100-SXM4-40GB"));
   for (const auto& [name, profile, places] :
        {std::tuple("small", "1g.5gb", 1), std::tuple("half", "3g.20gb", 0)}) {
-    import_ok(cluster, pod({.name = name,
-                            .annotations = fmt::format(R"({{"jogak.io/mig-profile":"{}"}})",
-                                                       profile)}));
+    import_ok(cluster,
+              pod({.name = name,
+                   .annotations = fmt::format(R"({{"jogak.io/mig-profile":"{}"}})", profile)}));
     const core::Shape& shape = cluster.shape_of(*cluster.find_pod("team-a", name));
-    EXPECT_EQ(core::count_mig_places(cluster, shape, cluster.node(*cluster.find_node("n1")), 9,
-                                     false),
-              places)
+    EXPECT_EQ(
+        core::count_mig_places(cluster, shape, cluster.node(*cluster.find_node("n1")), 9, false),
+        places)
         << profile;
   }
 }

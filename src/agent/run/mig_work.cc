@@ -43,6 +43,7 @@ void MigWork::on_facts() {
   // What a reload of the driver took away is made again.
   if (std::exchange(generation_, generation) != generation) is_fresh_ = true;
   has_facts_ = true;
+  look_for_resets(*ports_.node()->facts);
   switch (step_) {
     case Step::Starting:
       if (store_ == nullptr) return rest();
@@ -158,6 +159,57 @@ void MigWork::on_recovered(const Result<Reports>& reports) {
   }
   step_ = Step::Reading;
   ports_.read_facts();
+}
+
+// A change whose mode wanted a reset goes on after it, whoever began it: another process of ours
+// leaves such a change in the journal, too.
+void MigWork::look_for_resets(const nvml::NodeFacts& facts) {
+  for (const nvml::GpuFacts& gpu : facts.gpus) {
+    if (gpu.is_lost) continue;
+    if (gpu.mig_pending != gpu.mig_enabled) {
+      pending_.insert(gpu.uuid);
+    } else if (pending_.erase(gpu.uuid) > 0) {
+      looks_at_journal_ = true;
+    }
+  }
+  if (!looks_at_journal_ || step_ != Step::Resting || store_ == nullptr) return;
+  worker_.run<MigJournal>([store = store_](nvml::GpuSource&) { return store->load(); },
+                          [this](const Result<MigJournal>& journal) {
+                            if (journal && step_ == Step::Resting) go_on_after_reset(*journal);
+                          });
+}
+
+void MigWork::go_on_after_reset(const MigJournal& journal) {
+  looks_at_journal_ = false;
+  const auto node = ports_.node();
+  UnhealthyReasons devices;
+  for (const MigJournalEntry& entry : journal) {
+    const GpuView* const gpu = node->find(entry.goal.uuid);
+    const bool is_in_force = gpu != nullptr && gpu->facts != nullptr && !gpu->facts->is_lost &&
+                             gpu->facts->mig_enabled == entry.goal.is_enabled;
+    if (entry.waits_for_reset && is_in_force) {
+      devices[entry.goal.uuid] = "a change of its MIG layout goes on after the reset";
+    }
+  }
+  if (devices.empty()) return;
+  Change change;
+  change.steps.emplace_back([store = store_](nvml::GpuSource& source, const MigHolders& holders) {
+    return MigManager(source, *store).recover(holders);
+  });
+  change.done = [this](const Result<Reports>& reports) {
+    if (!reports) {
+      log_.warn("a change of MIG layouts cannot go on after a reset; trying again",
+                {{"error", reports.error().what}});
+      looks_at_journal_ = true;
+      return;
+    }
+    for (const MigGpuReport& report : *reports) {
+      log_.info(
+          "a change of MIG layouts went on after a reset",
+          {{"gpu", report.uuid}, {"state", state_text(report.state)}, {"reason", report.reason}});
+    }
+  };
+  withhold(std::move(change), std::move(devices));
 }
 
 // ---- rest ------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -134,6 +135,8 @@ class MigWork {
   void read_journal();
   void recover();
   void on_recovered(const Result<Reports>& reports);
+  void look_for_resets(const nvml::NodeFacts& facts);
+  void go_on_after_reset(const MigJournal& journal);
   void rest();
   void look();
 
@@ -176,6 +179,8 @@ class MigWork {
   bool has_heard_ = false;    // of the kubelet, if only that it does not answer
   bool is_answered_ = true;   // the last time
   std::uint64_t generation_ = 0;
+  std::set<std::string> pending_;  // GPUs whose mode changes at a reset
+  bool looks_at_journal_ = false;  // one of them was reset
 
   std::optional<MigLabels> labels_;
   bool is_fresh_ = true;

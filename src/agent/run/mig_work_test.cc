@@ -514,6 +514,25 @@ TEST(MigRecovery, WhatWasThereBeforeIsNotOfferedInPassing) {
   }
 }
 
+TEST(MigRecovery, WhatWaitedForAResetGoesOnAfterItWhoeverBeganIt) {
+  MigRig rig("identity: t\ngpus: [{model: A100-SXM4-40GB, count: 2}]\n");
+  // As `jogak agent mig apply` does it, in another process.
+  const auto source = nvml::NvmlSource::of_machine(rig.machine, [&] { return rig.loop.now(); });
+  const MigGoal goal = {.uuid = rig.gpu_uuid(1), .is_enabled = true, .wanted = {{"1g.5gb", 7}}};
+  const auto reports = MigManager(*source, *rig.journal).apply(std::span(&goal, 1), {});
+  ASSERT_TRUE(reports);
+  ASSERT_EQ(reports->front().state, MigState::NeedsReset);
+  rig.loop.run_for(120 * kSecondInUs);
+  EXPECT_FALSE(rig.journal->load()->empty());
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"), ElementsAre("healthy", "healthy"));
+  rig.machine->reset_gpu(1);
+  rig.loop.run_for(10 * kSecondInUs);
+  EXPECT_THAT(rig.instances(1), AllOf(SizeIs(7), Each("1g.5gb")));
+  EXPECT_TRUE(rig.journal->load()->empty());
+  EXPECT_THAT(rig.offered("nvidia.com/mig-1g.5gb"), AllOf(SizeIs(7), Each("healthy")));
+  EXPECT_THAT(rig.offered("nvidia.com/gpu"), ElementsAre("healthy"));
+}
+
 TEST(MigRecovery, AKubeletThatDoesNotServeTheQuestionIsNoReasonToWait) {
   NodeRig rig(kCutH100, mixed());
   ASSERT_TRUE(rig.journal->save(half_a_change(rig)));
