@@ -268,6 +268,9 @@ Result<std::vector<MigGoal>> config_goals(const MigConfig& config, const nvml::N
     for (const MigConfigEntry& entry : config.entries) {
       if (!names_gpu(entry, gpu)) continue;
       const bool may_skip = entry.is_all || !entry.is_enabled;
+      // Lost before it could be named: the others need not wait for it.
+      if (gpu.uuid.empty() && may_skip) continue;
+      if (gpu.uuid.empty()) return invalid("{}: gpu {} is lost", config.name, gpu.index);
       if (!gpu.mig_capable && may_skip) continue;
       if (!gpu.mig_capable) {
         return invalid("{}: gpu {} ({}) cannot be cut with MIG", config.name, gpu.index, gpu.name);

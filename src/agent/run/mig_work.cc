@@ -239,6 +239,9 @@ Result<MigWork::Reports> MigWork::plans(std::span<const MigGoal> goals) {
   for (const MigGoal& goal : goals) {
     const GpuView* const gpu = node->find(goal.uuid);
     if (gpu == nullptr || gpu->facts == nullptr) {
+      if (goal.uuid.empty()) {
+        return fail(Errc::NotFound, "a GPU is lost, and nobody knows its name");
+      }
       return fail(Errc::NotFound, "{} is not there any more", goal.uuid);
     }
     std::vector<nvml::ProcessFacts> processes;
@@ -270,6 +273,11 @@ bool MigWork::look_at_label() {
   if (answer.state == kMigSuccess) keep();
   if (answer.act == MigLabelAnswer::Act::Nothing) return false;
   if (answer.act == MigLabelAnswer::Act::Write) {
+    // What a lost GPU would have is not known before it is back.
+    was_refused_ =
+        answer.state == kMigFailed && std::ranges::any_of(node->facts->gpus, [](const auto& gpu) {
+          return gpu.is_lost || gpu.uuid.empty();
+        });
     tell(answer);
     return false;
   }

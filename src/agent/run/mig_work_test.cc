@@ -219,6 +219,37 @@ TEST(MigLabel, AnotherOneWhileAChangeIsUnderWayIsCarriedOutAfterIt) {
   EXPECT_THAT(rig.offered("nvidia.com/gpu"), ElementsAre("healthy", "healthy"));
 }
 
+constexpr auto kLostAtFirst = "faults: [{kind: lost, at: 0s, gpu: 1, for: 30s}]\n";
+
+TEST(MigLabel, AGpuThatWasLostBeforeItHadANameIsCutWhenItIsBack) {
+  MigRig rig(std::string(kTwoH100) + kLostAtFirst);
+  rig.label(kConfig, "all-1g.10gb");
+  rig.loop.run_for(10 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "success");
+  EXPECT_THAT(rig.instances(0), SizeIs(7)) << "the other does not wait for it";
+  rig.loop.run_for(120 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "success");
+  EXPECT_THAT(rig.instances(1), SizeIs(7));
+}
+
+TEST(MigLabel, AConfigurationThatNamesALostGpuIsTriedAgainWhenItIsBack) {
+  AgentOptions options = mixed();
+  options.mig.configs = read_mig_configs("c.yaml", R"(version: v1
+mig-configs:
+  second:
+  - {devices: [1], mig-enabled: true, mig-devices: {3g.40gb: 2}}
+)")
+                            .value();
+  MigRig rig(std::string(kTwoH100) + kLostAtFirst, options);
+  rig.label(kConfig, "second");
+  rig.loop.run_for(10 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "failed");
+  EXPECT_THAT(rig.node_annotation(kReason), HasSubstr("gpu 1 is lost"));
+  rig.loop.run_for(120 * kSecondInUs);
+  EXPECT_EQ(rig.node_label(kState), "success");
+  EXPECT_THAT(rig.instances(1), ElementsAre("3g.40gb", "3g.40gb"));
+}
+
 TEST(MigLabel, TakenAwayTheLayoutStays) {
   MigRig rig(kTwoH100);
   rig.label(kConfig, "all-1g.10gb");
