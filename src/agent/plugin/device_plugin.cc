@@ -341,7 +341,7 @@ void DevicePlugin::on_leftovers(const std::shared_ptr<Start>& start,
     if (leftover.is_pod) {
       if (first == nullptr) first = &leftover;
     } else if (!start->is_noticed) {
-      log_.warn("a process outside of pods uses a device that a container gets",
+      log_.warn("a process that was not given it uses a device that a container gets",
                 {{"device", leftover.device}, {"pid", leftover.pid}, {"process", leftover.name}});
     }
   }

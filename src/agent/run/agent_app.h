@@ -29,6 +29,7 @@
 #include "agent/run/holdings_account.h"
 #include "agent/run/node_agent.h"
 #include "agent/run/options.h"
+#include "agent/run/past_holders.h"
 #include "agent/run/pod_holds.h"
 #include "base/log.h"
 #include "base/result.h"
@@ -91,6 +92,7 @@ class AgentApp {
   void ask_holdings();
   void ask_holdings_anew();
   void on_holdings(Result<std::vector<Holding>> holdings);
+  bool is_worth_waiting_for(const Leftover& leftover, const ProcessOwners& owners) const;
   void ask_leftovers(std::vector<PluginDevice> devices, LeftoversDone done);
 
   net::HttpHandler handler();
@@ -125,6 +127,7 @@ class AgentApp {
   bool asks_again_ = false;    // soon after the answer under way
   bool drops_answer_ = false;  // the one under way, which is too old
   bool had_holdings_ = false;
+  PastHolders past_holders_;
   std::unique_ptr<NodeAgent> node_;
   std::unique_ptr<MpsControl> mps_;  // null: there is nothing to be kept or undone
 };

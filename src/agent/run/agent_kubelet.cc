@@ -95,6 +95,7 @@ void AgentApp::on_holdings(Result<std::vector<Holding>> holdings) {
   const bool was_answered = holdings.has_value();
   holdings = account_.judge(std::move(holdings), age_of(options_.pod_resources_socket));
   had_holdings_ = had_holdings_ || holdings.has_value();
+  if (holdings) past_holders_.note(*holdings);
   const bool is_doubted = was_answered && !holdings;
   asks_soon_ = std::exchange(asks_again_, false) || is_doubted;
   holdings_timer_ = loop_.after(asks_soon_ ? kAfterAllocate : options_.holdings_every,
@@ -103,6 +104,13 @@ void AgentApp::on_holdings(Result<std::vector<Holding>> holdings) {
 }
 
 // ---- leftovers -------------------------------------------------------------------------------
+
+// A pod that sees every GPU without having been given one stays for good; where nobody can tell
+// whose a process is, it may be that of the owner before.
+bool AgentApp::is_worth_waiting_for(const Leftover& leftover, const ProcessOwners& owners) const {
+  const auto owner = owners.find(leftover.pid);
+  return owner == owners.end() || past_holders_.held(leftover.device, owner->second);
+}
 
 void AgentApp::ask_leftovers(std::vector<PluginDevice> devices, LeftoversDone done) {
   std::set<std::string> gpus;
@@ -115,8 +123,11 @@ void AgentApp::ask_leftovers(std::vector<PluginDevice> devices, LeftoversDone do
         }
         return processes;
       },
-      [devices = std::move(devices), done = std::move(done)](const Result<Processes>& processes) {
+      [this, alive = is_alive_, devices = std::move(devices),
+       done = std::move(done)](const Result<Processes>& processes) {
+        if (!*alive) return;
         if (!processes) return done(std::unexpected(processes.error()));
+        const auto node = node_->snapshot();
         std::vector<Leftover> leftovers;
         for (const PluginDevice& device : devices) {
           for (Leftover& leftover : leftovers_on(device, processes->at(device.gpu_uuid))) {
@@ -124,7 +135,8 @@ void AgentApp::ask_leftovers(std::vector<PluginDevice> devices, LeftoversDone do
             const auto cgroup =
                 read_file(fmt::format("/proc/{}/cgroup", leftover.pid), kCgroupBytesMax);
             if (!cgroup) continue;
-            leftover.is_pod = is_pod_cgroup(*cgroup);
+            leftover.is_pod =
+                is_pod_cgroup(*cgroup) && is_worth_waiting_for(leftover, *node->owners);
             leftovers.push_back(std::move(leftover));
           }
         }
