@@ -19,7 +19,7 @@ struct Leftover {
   std::int64_t pid = 0;
   std::string name = {};    // "" unknown
   std::string device = {};  // UUID of the GPU or MIG device
-  bool is_pod = false;      // of a pod that may have had the device; others will not go away for one
+  bool is_pod = false;      // of a pod that may have had the device; others do not leave for one
   friend bool operator==(const Leftover&, const Leftover&) = default;
 };
 
