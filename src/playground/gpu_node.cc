@@ -443,9 +443,16 @@ void GpuNode::tell_holdings_soon() {
   context_.api.loop().post(guarded([this] { tell_holdings(); }));
 }
 
+// What ended is seen to have ended before its devices are said to be free: nobody samples here once
+// a second, and what an old sample shows would stand in the way of another layout for ever.
 void GpuNode::tell_holdings() {
   tells_holdings_ = false;
   if (!is_awake()) return;  // the agent is told when it is back
+  if (!std::exchange(has_ended_some_, false)) return tell_holdings_now();
+  agent_->look(guarded([this] { tell_holdings_now(); }));
+}
+
+void GpuNode::tell_holdings_now() {
   std::vector<agent::Holding> holdings;
   for (const auto& [uid, pod] : pods_) {
     for (const kubelet::HeldDevices& held : pod.pod.held) {
@@ -532,6 +539,7 @@ void GpuNode::end_processes(Pod& pod) {
   for (const std::int64_t pid : pod.pids) {
     machine_->end_process(pid);
     holders_.erase(pid);
+    has_ended_some_ = true;
   }
   pod.pids.clear();
 }

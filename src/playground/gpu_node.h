@@ -131,6 +131,7 @@ class GpuNode : public kubelet::NodeDevices {
   void tell_labels();
   void tell_holdings_soon();
   void tell_holdings();
+  void tell_holdings_now();
   void start_processes(Pod& pod);
   void end_processes(Pod& pod);
   void warn(std::string_view reason, std::string_view message);
@@ -165,6 +166,7 @@ class GpuNode : public kubelet::NodeDevices {
   TimeUs looks_until_ = 0;
   TimerId look_timer_ = 0;
   bool tells_holdings_ = false;
+  bool has_ended_some_ = false;                // processes, since the agent was told
   std::unique_ptr<agent::Exporter> exporter_;  // made at the first scrape
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<agent::NodeAgent> agent_;  // last: it tells the members above
