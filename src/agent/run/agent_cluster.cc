@@ -52,10 +52,11 @@ bool AgentApp::read_config() {
                {{"label", config_label_.value_or("")}, {"error", problem}});
   }
   if (events_ != nullptr && problem != config_problem_) {
-    events_->tell({.is_warning = !problem.empty(),
-                   .reason = problem.empty() ? "DevicePluginConfigRead" : "DevicePluginConfigFailed",
-                   .text = problem.empty() ? "the configuration can be read again"
-                                           : problem + "; the one before stays in force"});
+    events_->tell(
+        {.is_warning = !problem.empty(),
+         .reason = problem.empty() ? "DevicePluginConfigRead" : "DevicePluginConfigFailed",
+         .text = problem.empty() ? "the configuration can be read again"
+                                 : problem + "; the one before stays in force"});
   }
   config_problem_ = problem;
   if (!config) return false;
