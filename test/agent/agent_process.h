@@ -30,6 +30,7 @@ class AgentProcess {
   std::optional<Page> get(const std::string& path) const;
 
   void signal(int number) const;
+  pid_t pid() const { return pid_; }
   // Sends SIGTERM and waits; the exit code, or 128 + signal.
   int stop();
   // Waits until it ends by itself.
