@@ -4,6 +4,7 @@
 // annotation of the node.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
