@@ -207,6 +207,9 @@ MigJournalFile::~MigJournalFile() { unlock(); }
 Result<void> MigJournalFile::lock() {
   JOGAK_CHECK(lock_fd_ < 0, "locked twice");
   const std::string path = path_ + ".lock";
+  // A node that was never cut has no folder yet; where it cannot be made, the opening says why.
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   lock_fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock_fd_ < 0) {
     return fail(Errc::Unavailable, "open {}: {}", path, std::generic_category().message(errno));

@@ -89,6 +89,18 @@ TEST(MigJournalText, ATornOneIsNeverTakenForAnother) {
   }
 }
 
+TEST(MigJournalFile, ItsFolderIsMade) {
+  const TempFolder folder;
+  Fuse fuse;
+  FakeGpus gpus(fuse);
+  const std::string uuid = gpus.add("A100-40", true);
+  MigJournalFile file(folder.path("var/lib/jogak/journal.json"));
+  const MigGoal goal = {.uuid = uuid, .wanted = {{.profile = "1g.5gb", .count = 2}}};
+  const auto reports = MigManager(gpus, file).apply({{goal}}, {});
+  ASSERT_TRUE(reports) << reports.error().what;
+  EXPECT_EQ(overall(*reports), MigState::Done);
+}
+
 TEST(MigJournalFile, ABrokenOneStaysAndNoGpuIsTouched) {
   const TempFolder folder;
   const std::string path = folder.path("journal.json");
