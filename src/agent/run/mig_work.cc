@@ -329,8 +329,9 @@ void MigWork::look_at_drift() {
   const auto reports = plans(*goals);
   if (!reports) return;
   std::string drift;
+  const auto node = ports_.node();  // the views below are in it
   for (const MigGpuReport& report : *reports) {
-    const GpuView* const gpu = ports_.node()->find(report.uuid);
+    const GpuView* const gpu = node->find(report.uuid);
     // Nobody knows what a lost GPU has; it is looked at again when it is back.
     if (gpu == nullptr || gpu->facts == nullptr || gpu->facts->is_lost) return;
     if (report.state == MigState::Same) continue;
