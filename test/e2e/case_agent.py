@@ -151,6 +151,9 @@ def follow(kubectl, node, agent):
     # Others write on the node all the while: a write of the agent's that meets one is made again.
     done = threading.Event()
 
+    def describe():
+        return kubectl("describe", "node", node.name)
+
     def disturb():
         count = 0
         while not done.is_set():
@@ -168,11 +171,11 @@ def follow(kubectl, node, agent):
                    [None, "Unhealthy", None, None], seconds=20)
         eventually("and a taint", lambda: node.taints() == [
             "example.com/e2e", "jogak.io/gpu-unhealthy"], seconds=20)
+        # Its XID is told before the GPU is missed: that is looked for once a second.
+        eventually("an Event of it", lambda: "GpuLost" in describe(), seconds=20)
         agent.write("faults", "")
         eventually("well again", lambda: node.conditions() == well, seconds=40)
-        eventually("Events of the node", lambda: all(
-            reason in kubectl("describe", "node", node.name)
-            for reason in ("GpuLost", "GpuRecovered")), seconds=20)
+        eventually("an Event of that", lambda: "GpuRecovered" in describe(), seconds=20)
         eventually("without the taint", lambda: node.taints() == ["example.com/e2e"], seconds=20)
     finally:
         done.set()
