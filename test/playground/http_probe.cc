@@ -78,6 +78,12 @@ std::vector<std::string> Answer::events() const {
   return list;
 }
 
+Client::~Client() {
+  for (const auto& weak : answers_) {
+    if (const AnswerPtr answer = weak.lock()) answer->hang_up();
+  }
+}
+
 AnswerPtr Client::send(std::string_view method, std::string_view target, std::string body,
                        net::Headers headers) {
   auto answer = std::make_shared<Answer>();
@@ -88,6 +94,7 @@ AnswerPtr Client::send(std::string_view method, std::string_view target, std::st
                   .headers = std::move(headers),
                   .body = std::move(body)},
                  answer);
+  if (!answer->is_over()) answers_.push_back(answer);
   return answer;
 }
 

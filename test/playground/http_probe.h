@@ -57,9 +57,13 @@ class Answer : public net::ResponseWriter {
 
 using AnswerPtr = std::shared_ptr<Answer>;
 
+// Hangs up when it goes, as a program's end closes its connections: a watch lives until then.
 class Client {
  public:
   Client(api::Server& server, std::string token) : server_(server), token_(std::move(token)) {}
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
   AnswerPtr send(std::string_view method, std::string_view target, std::string body = "",
                  net::Headers headers = {});
@@ -76,6 +80,7 @@ class Client {
  private:
   api::Server& server_;
   std::string token_;
+  std::vector<std::weak_ptr<Answer>> answers_;  // those that may be open still
 };
 
 }  // namespace jogak::playground::testing

@@ -447,11 +447,12 @@ TEST_F(List, AVersionThatComesIsServedWhenItDoes) {
 
 TEST_F(List, AServerThatGoesForgetsWhoWaited) {
   const auto list = client_->get(fmt::format("{}?resourceVersion=1000000", kMaps));
-  client_.reset();
   api_.reset();
   server_.reset();
   loop_.run_for(10 * kSecondInUs);
   EXPECT_FALSE(list->is_over());
+  client_.reset();
+  EXPECT_TRUE(list->is_over());
 }
 
 TEST_F(List, LongListsComeInPiecesAsThePeerTakesThem) {
