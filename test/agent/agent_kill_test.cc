@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -28,6 +27,7 @@
 #include "net/http_server.h"
 #include "net/testing/loop_thread.h"
 #include "playground/access.h"
+#include "test/agent/agent_process.h"
 #include "test/agent/folder_events.h"
 #include "test/kubelet/child.h"
 #include "test/kubelet/held_devices.h"
@@ -173,9 +173,7 @@ class AgentKill : public ::testing::Test {
  protected:
   AgentKill() : kubelet_(folder_.path(), 3) {
     EXPECT_TRUE(write_file(folder_.path("machine.yaml"), kMachine));
-    const char* const binary = std::getenv("JOGAK_BINARY");
-    EXPECT_NE(binary, nullptr) << "JOGAK_BINARY names the jogak executable";
-    words_ = {binary == nullptr ? "" : binary,
+    words_ = {jogak_binary(),
               "agent",
               "run",
               "--nvml",

@@ -10,6 +10,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
+#include <cstdlib>
+
+#include <gtest/gtest.h>
 
 #include "base/check.h"
 
@@ -31,6 +34,20 @@ bool read_into(int fd, std::string& text, const std::string& until = "") {
 }
 
 }  // namespace
+
+std::string jogak_binary() {
+  const char* const value = std::getenv("JOGAK_BINARY");
+  EXPECT_NE(value, nullptr) << "JOGAK_BINARY names the jogak executable";
+  return value == nullptr ? "" : value;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
 
 AgentProcess::AgentProcess(const std::string& binary, const std::vector<std::string>& flags) {
   std::vector<std::string> words = {binary, "agent", "run", "--exporter-address", "127.0.0.1:0"};

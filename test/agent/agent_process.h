@@ -6,12 +6,18 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace jogak::agent {
+
+// What $JOGAK_BINARY names; the test fails where it names nothing.
+std::string jogak_binary();
+// How often the part stands in the text.
+std::size_t count_of(const std::string& text, const std::string& part);
 
 class AgentProcess {
  public:

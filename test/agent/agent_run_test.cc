@@ -4,7 +4,6 @@
 // whoever scrapes it: what a pod gets, what is measured, a GPU that fails and is well again, the
 // end.
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -36,19 +35,6 @@ driver: {driverVersion: 550.90.07, driverBranch: r550_00, cudaMajor: 12, cudaMin
 gpus:
 - {model: A100-SXM4-40GB, count: 8}
 )";
-
-std::string binary() {
-  const char* const value = std::getenv("JOGAK_BINARY");
-  return value == nullptr ? "" : value;
-}
-
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
-    ++count;
-  }
-  return count;
-}
 
 class AgentRun : public ::testing::Test {
  protected:
@@ -85,7 +71,7 @@ class AgentRun : public ::testing::Test {
 };
 
 TEST_F(AgentRun, a_pod_gets_two_and_is_seen_in_the_metrics) {
-  AgentProcess agent(binary(), flags(kEightGpus));
+  AgentProcess agent(jogak_binary(), flags(kEightGpus));
   ASSERT_TRUE(wait_for(kGpu, {8, 8}));
   const auto run = kubelet_.run(
       {.ns = "ml", .name = "train-0", .containers = {{.name = "main", .devices = {{kGpu, 2}}}}});
@@ -106,7 +92,7 @@ TEST_F(AgentRun, a_pod_gets_two_and_is_seen_in_the_metrics) {
 }
 
 TEST_F(AgentRun, a_kubelet_that_has_just_started_loses_nobody_a_gpu) {
-  AgentProcess agent(binary(), flags(kEightGpus));
+  AgentProcess agent(jogak_binary(), flags(kEightGpus));
   ASSERT_TRUE(wait_for(kGpu, {8, 8}));
   const auto pod = [](const std::string& name) {
     return kubelet::PodAsk{.name = name, .containers = {{.name = "main", .devices = {{kGpu, 2}}}}};
@@ -128,7 +114,7 @@ TEST_F(AgentRun, a_kubelet_that_has_just_started_loses_nobody_a_gpu) {
 }
 
 TEST_F(AgentRun, a_gpu_fails_and_is_well_again_after_a_reset) {
-  AgentProcess agent(binary(), flags(std::string(kEightGpus) + R"(faults:
+  AgentProcess agent(jogak_binary(), flags(std::string(kEightGpus) + R"(faults:
 - {kind: xid, at: 2s, gpu: 4, code: 79}
 - {kind: reset, at: 5s, gpu: 4}
 )"));
@@ -149,7 +135,7 @@ gpus:
   migInstances: [{profile: 3g.20gb, start: 4}, {profile: 1g.5gb, start: 0}]
 )");
   words.insert(words.end(), {"--mig-strategy", "mixed"});
-  AgentProcess agent(binary(), words);
+  AgentProcess agent(jogak_binary(), words);
   ASSERT_TRUE(wait_for("nvidia.com/mig-3g.20gb", {1, 1}));
   ASSERT_TRUE(wait_for("nvidia.com/mig-1g.5gb", {1, 1}));
   EXPECT_EQ(agent.stop(), 0);
@@ -159,7 +145,7 @@ TEST_F(AgentRun, parts_can_be_switched_off) {
   auto words = flags(kEightGpus);
   words.insert(words.end(),
                {"--device-plugin=false", "--labels", "file", "--output-file", folder_.path("gfd")});
-  AgentProcess agent(binary(), words);
+  AgentProcess agent(jogak_binary(), words);
   ASSERT_TRUE(wait_for_page(agent, "DCGM_FI_DEV_GPU_TEMP"));
   EXPECT_EQ(kubelet_.registrations(kGpu), 0U);
   const auto labels = read_file(folder_.path("gfd"));
@@ -176,7 +162,7 @@ TEST_F(AgentRun, a_library_that_is_not_there_is_an_error_or_waited_for) {
   words[1] = folder_.path("libnvidia-ml.so.1");
   words.emplace_back("--fail-on-init-error=false");
   {
-    AgentProcess agent(binary(), words);
+    AgentProcess agent(jogak_binary(), words);
     EXPECT_EQ(agent.get("/livez")->status, 200);
     const auto ready = agent.get("/readyz");
     EXPECT_EQ(ready->status, 503);
@@ -185,7 +171,7 @@ TEST_F(AgentRun, a_library_that_is_not_there_is_an_error_or_waited_for) {
     EXPECT_THAT(agent.log(), HasSubstr("libnvidia-ml.so.1: cannot open"));
   }
   words.back() = "--fail-on-init-error=true";
-  AgentProcess agent(binary(), words);
+  AgentProcess agent(jogak_binary(), words);
   EXPECT_EQ(agent.wait(), 1);
   EXPECT_THAT(agent.log(), HasSubstr("libnvidia-ml.so.1"));
 }
@@ -196,7 +182,7 @@ TEST_F(AgentRun, a_hang_up_reads_the_configuration_anew) {
   auto words = flags(kEightGpus);
   words.insert(words.end(),
                {"--config-file", file, "--labels", "file", "--output-file", folder_.path("gfd")});
-  AgentProcess agent(binary(), words);
+  AgentProcess agent(jogak_binary(), words);
   ASSERT_TRUE(wait_for(kGpu, {8, 8}));
   ASSERT_TRUE(write_file(file,
                          "version: v1\nsharing: {timeSlicing: {resources: "
@@ -219,13 +205,13 @@ TEST_F(AgentRun, a_machine_without_a_driver_is_an_error_or_waited_for) {
       "apiVersion: jogak.io/v1\nkind: NvmlSimulation\nidentity: none\n"
       "driver: {hasDriver: false}\ngpus: [{model: T4}]\n";
   {
-    AgentProcess agent(binary(), flags(none));
+    AgentProcess agent(jogak_binary(), flags(none));
     EXPECT_EQ(agent.wait(), 1) << agent.log();
     EXPECT_THAT(agent.log(), HasSubstr("--fail-on-init-error=false"));
   }
   auto words = flags(none);
   words.emplace_back("--fail-on-init-error=false");
-  AgentProcess agent(binary(), words);
+  AgentProcess agent(jogak_binary(), words);
   const auto page = agent.get("/readyz");
   ASSERT_TRUE(page);
   EXPECT_EQ(page->status, 503);

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -66,10 +65,6 @@ class FullDisk : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  static std::string binary() {
-    const char* const value = std::getenv("JOGAK_BINARY");
-    return value == nullptr ? "" : value;
-  }
   bool wait_for(const std::string& resource, NodeCounts counts) {
     return kubelet_.wait([&] { return kubelet_.counts(resource) == counts; });
   }
@@ -81,9 +76,9 @@ class FullDisk : public ::testing::Test {
 TEST_F(FullDisk, what_no_cdi_file_names_is_offered_once_there_is_room) {
   const std::string cdi = folder_.path("cdi");
   set_disk_full(0, true);
-  AgentProcess agent(
-      binary(), flags({"--kubeconfig", "off", "--cdi-dir", cdi, "--device-list-strategy", "cdi-cri",
-                       "--labels", "file", "--output-file", folder_.path("gfd")}));
+  AgentProcess agent(jogak_binary(),
+                     flags({"--kubeconfig", "off", "--cdi-dir", cdi, "--device-list-strategy",
+                            "cdi-cri", "--labels", "file", "--output-file", folder_.path("gfd")}));
   set_disk_full(0, false);
   ASSERT_TRUE(wait_for(kGpu, {2, 0}));
   EXPECT_TRUE(std::filesystem::is_empty(cdi));
@@ -106,8 +101,8 @@ TEST_F(FullDisk, what_no_cdi_file_names_is_offered_once_there_is_room) {
 
 TEST_F(FullDisk, no_layout_is_changed_without_its_journal) {
   TestCluster cluster(folder_.path("kubeconfig"));
-  AgentProcess agent(
-      binary(), flags({"--kubeconfig", folder_.path("kubeconfig"), "--mig-strategy", "mixed"}));
+  AgentProcess agent(jogak_binary(), flags({"--kubeconfig", folder_.path("kubeconfig"),
+                                            "--mig-strategy", "mixed"}));
   ASSERT_TRUE(wait_for(kGpu, {2, 2}));
   set_disk_full(agent.pid(), true);
   cluster.label(kMigConfig, "all-1g.10gb");

@@ -23,6 +23,7 @@
 #include "nvml/nvml_source.h"
 #include "nvml/sim/c_api.h"
 #include "nvml/sim/machine.h"
+#include "test/agent/agent_process.h"
 #include "test/agent/folder_events.h"
 #include "test/kubelet/child.h"
 #include "test/kubelet/kubelet.h"
@@ -290,8 +291,8 @@ TEST(MigKillTest, at_every_step_of_a_change_and_again_while_it_is_finished) {
 // ---- the agent that comes next ----------------------------------------------------------------
 
 TEST(MigKillTest, the_agent_finishes_it_before_it_offers_anything) {
-  const char* const binary = std::getenv("JOGAK_BINARY");
-  ASSERT_NE(binary, nullptr) << "JOGAK_BINARY names the jogak executable";
+  const std::string binary = jogak_binary();
+  ASSERT_NE(binary, "");
   const std::vector<std::string> steps = all_steps();
   for (std::size_t i = 2; i <= steps.size(); i += 6) {
     SCOPED_TRACE("killed at " + steps[i - 1]);
@@ -330,8 +331,8 @@ TEST(MigKillTest, the_agent_finishes_it_before_it_offers_anything) {
 // ---- the command as users run it --------------------------------------------------------------
 
 TEST(MigKillTest, the_command_wherever_it_is_and_recover_finishes_it) {
-  const char* const binary = std::getenv("JOGAK_BINARY");
-  ASSERT_NE(binary, nullptr) << "JOGAK_BINARY names the jogak executable";
+  const std::string binary = jogak_binary();
+  ASSERT_NE(binary, "");
   bool was_killed = true;
   int kills = 0;
   for (int kill_after = 1; was_killed; ++kill_after) {

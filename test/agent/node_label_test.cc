@@ -3,7 +3,6 @@
 // What labels of the node and pods that are placed on it make `jogak agent run` do, between a
 // stand-in for the kubelet and a real API server: MIG layouts by label, instances cut for pods,
 // another configuration without a restart, labels written once.
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -52,7 +51,6 @@ class NodeLabel : public ::testing::Test {
   }
 
   void start(const std::string& machine, const std::vector<std::string>& more) {
-    const char* const binary = std::getenv("JOGAK_BINARY");
     const std::string file = folder_.path("machine.yaml");
     ASSERT_TRUE(write_file(file, machine));
     std::vector<std::string> words = {"--nvml",        "sim:" + file,
@@ -61,7 +59,7 @@ class NodeLabel : public ::testing::Test {
                                       "--mig-journal", folder_.path("journal.json"),
                                       "--node-name",   "n1"};
     words.insert(words.end(), more.begin(), more.end());
-    agent_ = std::make_unique<AgentProcess>(binary == nullptr ? "" : binary, words);
+    agent_ = std::make_unique<AgentProcess>(jogak_binary(), words);
   }
   bool wait_for(const std::string& resource, NodeCounts counts) {
     return kubelet_.wait([&] { return kubelet_.counts(resource) == counts; });

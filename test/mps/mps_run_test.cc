@@ -41,14 +41,6 @@ gpus:
 
 std::string text_of(const std::string& path) { return read_file(path).value_or(""); }
 
-std::size_t count_of(const std::string& text, const std::string& part) {
-  std::size_t count = 0;
-  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
-    ++count;
-  }
-  return count;
-}
-
 class MpsRun : public ::testing::Test {
  protected:
   MpsRun() : kubelet_(folder_.path(), 1) {
@@ -80,7 +72,7 @@ class MpsRun : public ::testing::Test {
                                       "--mps-cgroup",  ""};
     flags.insert(flags.end(), more.begin(), more.end());
     agent_.reset();
-    agent_ = std::make_unique<AgentProcess>(std::getenv("JOGAK_BINARY"), flags);
+    agent_ = std::make_unique<AgentProcess>(jogak_binary(), flags);
   }
   void start_shared(const std::vector<std::string>& more = {}) {
     start("sharing: {mps: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}\n", more);
