@@ -11,6 +11,7 @@
 #include <fmt/core.h>
 
 #include "base/check.h"
+#include "kube/event.h"
 #include "live/kube_requests.h"
 
 namespace jogak::live {
@@ -275,7 +276,7 @@ void KubeCluster::send_note(QueuedNote queued) {
     request.method = "PATCH";
     request.content_type = "application/merge-patch+json";
     request.target = fmt::format("{}/{}", collection, kube::escape(series.name));
-    request.body = series_json(series.count, now);
+    request.body = kube::event_series_json(series.count, now);
   } else {
     const std::string name = fmt::format(
         "{}.{:x}", note.pod.name, static_cast<std::uint64_t>(now) * 1000 + next_event_++ % 1000);

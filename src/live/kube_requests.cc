@@ -9,13 +9,13 @@
 
 #include "base/json_writer.h"
 #include "base/utc_time.h"
+#include "kube/event.h"
 #include "kube/object_claim.h"
 
 namespace jogak::live {
 
 namespace {
 
-constexpr std::size_t kNoteBytesMax = 1024;
 constexpr std::string_view kStrategicPatch = "application/strategic-merge-patch+json";
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
 
@@ -30,24 +30,8 @@ kube::ApiRequest patch(std::string target, std::string_view type, std::string bo
           .content_type = std::string(type)};
 }
 
-void write_regarding(JsonWriter& json, std::string_view key, const PodRef& pod) {
-  json.key(key)
-      .begin_object()
-      .field("apiVersion", "v1")
-      .field("kind", "Pod")
-      .field("namespace", pod.ns)
-      .field("name", pod.name)
-      .field("uid", pod.uid)
-      .end_object();
-}
-
-// As kube-scheduler: at most 1,024 bytes, the last four telling of the rest. Not inside a
-// character.
-std::string cut_note(std::string_view text) {
-  if (text.size() <= kNoteBytesMax) return std::string(text);
-  std::size_t end = kNoteBytesMax - 4;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return std::string(text.substr(0, end)) + " ...";
+kube::EventObject event_object(const PodRef& pod) {
+  return {.kind = "Pod", .ns = pod.ns, .name = pod.name, .uid = pod.uid};
 }
 
 }  // namespace
@@ -173,28 +157,17 @@ Result<kube::ApiRequest> claim_request(const ClaimPlan& plan, std::string_view v
 
 std::string event_json(const PodNote& note, std::string_view ns, std::string_view name,
                        std::string_view host, TimeUs now) {
-  JsonWriter json;
-  json.begin_object().field("apiVersion", "events.k8s.io/v1").field("kind", "Event");
-  json.key("metadata").begin_object().field("name", name).field("namespace", ns).end_object();
-  json.field("eventTime", utc_micros(now))
-      .field("reportingController", note.reporter)
-      .field("reportingInstance", fmt::format("{}-{}", note.reporter, host))
-      .field("action", note.action)
-      .field("reason", note.reason)
-      .field("type", note.type)
-      .field("note", cut_note(note.message));
-  write_regarding(json, "regarding", note.pod);
-  if (!note.related.uid.empty()) write_regarding(json, "related", note.related);
-  json.end_object();
-  return json.take();
-}
-
-std::string series_json(int count, TimeUs last) {
-  JsonWriter json;
-  json.begin_object().key("series").begin_object();
-  json.field("count", count).field("lastObservedTime", utc_micros(last));
-  json.end_object().end_object();
-  return json.take();
+  return kube::event_json({.ns = ns,
+                           .name = name,
+                           .reporter = note.reporter,
+                           .instance = fmt::format("{}-{}", note.reporter, host),
+                           .action = note.action,
+                           .reason = note.reason,
+                           .type = note.type,
+                           .note = note.message,
+                           .regarding = event_object(note.pod),
+                           .related = event_object(note.related)},
+                          now);
 }
 
 Result<void> outcome_of_write(const Result<kube::ApiAnswer>& answer) {

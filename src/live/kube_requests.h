@@ -29,8 +29,6 @@ Result<kube::ApiRequest> claim_request(const ClaimPlan& plan, std::string_view v
 // Body of an Event of events.k8s.io/v1; a long message is cut as kube-scheduler cuts it.
 std::string event_json(const PodNote& note, std::string_view ns, std::string_view name,
                        std::string_view host, TimeUs now);
-// Merge patch that says how often an event came.
-std::string series_json(int count, TimeUs last);
 
 // Unavailable: it did not happen. Timeout: nobody knows (5xx too: the server may have stored it
 // before it failed). NotFound, Conflict; Invalid with the server's words: it will never work.

@@ -8,8 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "base/json_writer.h"
-#include "base/utc_time.h"
+#include "kube/event.h"
 
 namespace jogak::agent {
 
@@ -17,43 +16,25 @@ namespace {
 
 constexpr std::string_view kReporter = "jogak-agent";
 constexpr std::string_view kCollection = "/apis/events.k8s.io/v1/namespaces/default/events";
-constexpr std::size_t kNoteBytesMax = 1024, kWordBytesMax = 128;
+constexpr std::size_t kWordBytesMax = 128;
 constexpr std::size_t kNodeNameInName = 220;  // of 253, with what makes the name unique
-
-// At most so many bytes, not inside a character.
-std::string cut(std::string_view text, std::size_t max, std::string_view rest = "") {
-  if (text.size() <= max) return std::string(text);
-  std::size_t end = max - rest.size();
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
-  return std::string(text.substr(0, end)).append(rest);
-}
 
 // As the kubelet does it: a Node is known by its name, and `kubectl describe` asks by both.
 std::string event_json(const NodeNote& note, const std::string& node, const std::string& name,
                        TimeUs time) {
-  JsonWriter json;
-  json.begin_object().field("apiVersion", "events.k8s.io/v1").field("kind", "Event");
-  json.key("metadata").begin_object().field("name", name).field("namespace", "default");
-  json.end_object();
-  json.field("eventTime", utc_micros(time))
-      .field("reportingController", kReporter)
-      .field("reportingInstance", cut(fmt::format("{}-{}", kReporter, node), kWordBytesMax))
-      .field("action", cut(note.reason, kWordBytesMax))
-      .field("reason", cut(note.reason, kWordBytesMax))
-      .field("type", note.is_warning ? "Warning" : "Normal")
-      .field("note", cut(note.text, kNoteBytesMax, " ..."));
-  json.key("regarding").begin_object();
-  json.field("apiVersion", "v1").field("kind", "Node").field("name", node).field("uid", node);
-  json.end_object().end_object();
-  return json.take();
-}
-
-std::string series_json(int count, TimeUs last) {
-  JsonWriter json;
-  json.begin_object().key("series").begin_object();
-  json.field("count", count).field("lastObservedTime", utc_micros(last));
-  json.end_object().end_object();
-  return json.take();
+  const std::string reason = kube::cut_text(note.reason, kWordBytesMax);
+  return kube::event_json(
+      {.ns = "default",
+       .name = name,
+       .reporter = kReporter,
+       .instance = kube::cut_text(fmt::format("{}-{}", kReporter, node), kWordBytesMax),
+       .action = reason,
+       .reason = reason,
+       .type = note.is_warning ? "Warning" : "Normal",
+       .note = note.text,
+       .regarding = {.kind = "Node", .ns = {}, .name = node, .uid = node},
+       .related = {}},
+      time);
 }
 
 }  // namespace
@@ -138,7 +119,8 @@ void NodeEvents::pump() {
 void NodeEvents::create(Waiting event) {
   is_busy_ = true;
   last_name_ = std::max(last_name_ + 1, static_cast<std::uint64_t>(event.time) * 1000);
-  const std::string name = fmt::format("{}.{:x}", cut(options_.node, kNodeNameInName), last_name_);
+  const std::string name =
+      fmt::format("{}.{:x}", kube::cut_text(options_.node, kNodeNameInName), last_name_);
   kube::ApiRequest request = {.method = "POST", .target = std::string(kCollection)};
   request.body = event_json(event.note, options_.node, name, event.time);
   request.retries_max = 0;
@@ -198,7 +180,7 @@ bool NodeEvents::patch_one() {
     kube::ApiRequest request = {
         .method = "PATCH",
         .target = fmt::format("{}/{}", kCollection, kube::escape(series.name)),
-        .body = series_json(series.count, series.last),
+        .body = kube::event_series_json(series.count, series.last),
         .content_type = "application/merge-patch+json"};
     request.retries_max = 0;
     api_.call_ok(std::move(request), guarded([this, key](const Result<std::string>& answer) {
